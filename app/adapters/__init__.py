@@ -1,0 +1,1 @@
+"""The only input and output. Adapters implement `app.ports` and never import one another."""

@@ -1,0 +1,1 @@
+"""`aicr evidence bench`: ratios measured in one run, never absolute times."""

@@ -1,0 +1,1 @@
+"""The command line: verbs, output, exit codes. No decisions are taken here."""

@@ -1,0 +1,1 @@
+"""Values and rules. Nothing here reads a file, a socket, a clock or the environment."""

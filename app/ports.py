@@ -1,0 +1,339 @@
+"""What the services ask of the world. Each port lets only errors of `app.core.errors` out.
+
+Paths are plain strings here: the core and the services never open them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from app.core.bundle import (
+    Content,
+    Pins,
+    RawSignature,
+    Run,
+    SignatureRefused,
+    Verdict,
+    VerifiedSignature,
+)
+from app.core.catalogue import CatalogueVersion
+from app.core.refs import Digest, OciRef
+from app.core.report import InputKind
+from app.core.verdict import RecipeInputs, RecipeVerdict
+
+
+class Clock(Protocol):
+    """The only source of time; UTC."""
+
+    def __call__(self) -> datetime:
+        """Now."""
+
+
+# --- fetch -----------------------------------------------------------------------------------------
+
+
+class Access(StrEnum):
+    """Whether a pull may use configured credentials; an anonymous `POST` never does (service 2)."""
+
+    ANONYMOUS = "anonymous"
+    CREDENTIALED = "credentialed"
+
+
+@dataclass(frozen=True, slots=True)
+class PullOptions:
+    """How one pull behaves; the host flags hold for the reference's own host only (trust 3)."""
+
+    timeout_seconds: float
+    access: Access = Access.ANONYMOUS
+    plain_http: bool = False
+    insecure_tls: bool = False
+    private_host: bool = False  # a person named this host himself: loopback and private addresses allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A resolved artifact: exact manifest and its signatures, no layer yet."""
+
+    ref: OciRef  # pinned to `digest`
+    digest: Digest
+    manifest: bytes
+    config: bytes
+    layer_digest: Digest
+    layer_size: int
+    signatures: tuple[RawSignature, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """An artifact on disk: `directory` holds the unpacked bundle, `layer` is the exact blob's file."""
+
+    artifact: Artifact
+    directory: str
+    layer: str
+
+
+class BundleSource(Protocol):
+    """A registry, read as an attacker's (trust 3)."""
+
+    def resolve(self, ref: OciRef, options: PullOptions, /) -> Artifact:
+        """Manifest and signature referrers of `ref`; raises `FetchError`."""
+
+    def pull(self, artifact: Artifact, options: PullOptions, /) -> AbstractContextManager[Pulled]:
+        """The layer in a private directory that is gone when the context ends; raises `FetchError`."""
+
+
+class ContentReader(Protocol):
+    """Gathers a directory into a value."""
+
+    def read(self, directory: str, /) -> Content:
+        """Every entry hashed, `CAPTURED_LIMITS` files read once, no link followed."""
+
+
+# --- verify ----------------------------------------------------------------------------------------
+
+
+class BundleVerifier(Protocol):
+    """Signature, transparency log and certificate: rules S1-S16 and S18 (trust 1.2)."""
+
+    def verify(
+        self, bundle: bytes, /, *, artifact: Digest | None, pins: Pins, now: datetime
+    ) -> VerifiedSignature | SignatureRefused:
+        """Judge one Sigstore bundle; with `artifact`, its subject must be that digest.
+
+        Never raises for bad input: whatever the engine throws is a refusal with a code.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeJob:
+    """All that a judging worker needs; picklable and small (files stay in `directory`)."""
+
+    directory: str
+    input: InputKind
+    received_at: datetime
+    digest: Digest | None = None
+    signatures: tuple[RawSignature, ...] = ()
+    pointer: bytes | None = None
+    pins: Pins = field(default_factory=Pins)
+    strict: bool = True
+    public: bool = True
+
+
+class Judge(Protocol):
+    """Turns an unpacked bundle into a verdict, in this process or in a supervised worker."""
+
+    def judge(self, job: JudgeJob, /) -> Verdict:
+        """Raises only `JudgeUnavailable` and `JudgeCrashed`."""
+
+
+# --- keep ------------------------------------------------------------------------------------------
+
+
+class BundleArchive(Protocol):
+    """Bundles as they came, as an OCI layout by digest (service 6)."""
+
+    def put(self, artifact: Artifact, signature: RawSignature, layer: str, /) -> None:
+        """Keep manifest, config, layer, referrer manifest and Sigstore bundle; durable once this returns."""
+
+    def holds(self, digest: Digest, signature_sha256: str, /) -> bool:
+        """Whether this bundle is archived with this signature."""
+
+    def open(self, digest: Digest, /) -> AbstractContextManager[Pulled]:
+        """The archived artifact, unpacked into a private directory; raises `NotFoundError`."""
+
+    def signature(self, digest: Digest, signature_sha256: str, /) -> RawSignature:
+        """The exact Sigstore bundle; raises `NotFoundError`."""
+
+    def sweep(self, known: Callable[[Digest, str], bool], /) -> int:
+        """Remove what no record names (left by a crash); returns how many bundles and signatures went."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """How a bundle reached us; kept as an event, since nothing signed says it."""
+
+    at: datetime
+    reference: str  # registry/repository@digest it was pulled from, "" when it came from no registry
+    public: bool  # pulled without credentials
+    pointer: bytes | None = None  # exact pointer text when one was submitted
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A stored run with what is known about it beside the signed bytes."""
+
+    run: Run
+    id: int
+    reference: str
+    source_class: str
+    allowlisted: bool
+    state_at_ingest: Mapping[str, object]  # staleness and catalogue commit when it came in
+    locations: tuple["Location", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a digest was seen."""
+
+    reference: str
+    first_seen: datetime
+    last_seen: datetime
+    public: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What keeping a run did: `created` is False when (digest, source) was already there."""
+
+    created: bool
+    record: Record
+    before: RecipeVerdict | None  # None when the recipe was unknown
+    after: RecipeVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class AllowlistVersion:
+    """One allowlist that was in force, from `since` on."""
+
+    sha256: str
+    since: datetime
+    text: bytes
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try to bring a bundle in; repeats of one (digest, code) raise `count`."""
+
+    id: int
+    reference: str
+    digest: str
+    outcome: str  # accepted, refused, no-verdict
+    step: str
+    code: str
+    cause: Mapping[str, object]
+    first_at: datetime
+    last_at: datetime
+    count: int
+    source: str = ""
+    recipe: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeSummary:
+    """One line of the catalogue page, precomputed on ingest."""
+
+    recipe: str
+    revision: int  # grows with each change of this recipe
+    verdict: Mapping[str, object]  # see services.report.summarize
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """Filters of `GET /evidence`; None does not filter."""
+
+    digest: str | None = None
+    recipe: str | None = None
+    source: str | None = None
+    party: str | None = None
+    source_class: str | None = None
+    predicate_type: str | None = None
+    aicr_version: str | None = None
+    k8s: str | None = None
+    outcome: str | None = None  # passed, failed
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+Project = Callable[[RecipeInputs], RecipeVerdict]
+"""Pure recomputation of one recipe, run inside the store's transaction."""
+
+Classify = Callable[[Run], tuple[str, bool]]
+"""(class, allowlisted) of a run's signer under the allowlist in force."""
+
+
+class EvidenceStore(Protocol):
+    """Rows, maintained projections and the append-only event table (service 6)."""
+
+    def keep(self, run: Run, received: Received, /, *, project: Project, classify: Classify) -> Kept:
+        """One transaction: event, record, results, location, latest, recipe state; durable once this returns.
+
+        Twice is once: for a known (digest, source id) only the location is added. A log entry or a Sigstore
+        bundle that is already there under another key raises `ConflictError` (code LOG_ENTRY_REUSED).
+        """
+
+    def add_location(self, digest: Digest, received: Received, /) -> None:
+        """Note that a known digest was seen at a reference."""
+
+    def find_by_signature(self, digest: Digest, signature_sha256: str, /) -> Record | None:
+        """The record of exactly this bundle and signature."""
+
+    def records_of(self, digest: Digest, /) -> tuple[Record, ...]:
+        """All records of a digest, one per source, in order of receipt."""
+
+    def records(
+        self, where: RecordFilter, /, *, after: int | None, limit: int
+    ) -> tuple[tuple[Record, ...], int | None]:
+        """A page of records, newest first, and the cursor of the next one."""
+
+    def inputs(self, recipe: str, /, *, as_of: datetime | None = None) -> RecipeInputs | None:
+        """What one recipe's verdict depends on; None for a recipe that nobody named."""
+
+    def revision(self, recipe: str, /) -> int | None:
+        """The recipe's revision, cheap to ask; None when unknown."""
+
+    def state_revision(self) -> int:
+        """Grows with every change of any projection."""
+
+    def summaries(self) -> tuple[RecipeSummary, ...]:
+        """Every known recipe, by name."""
+
+    def put_catalogue(
+        self, versions: Sequence[CatalogueVersion], /, *, replace: bool, project: Project
+    ) -> tuple[str, ...]:
+        """Append versions that say something new, retire absent ones on `replace`; the recipes that changed."""
+
+    def activate_allowlist(self, version: AllowlistVersion, /, *, project: Project, classify: Classify) -> bool:
+        """Put a version into force and re-classify everything; False when it already was."""
+
+    def allowlists(self) -> tuple[AllowlistVersion, ...]:
+        """Every version that was in force, oldest first."""
+
+    def record_attempt(self, attempt: Attempt, /) -> Attempt:
+        """Keep an attempt, or raise the counter of its twin."""
+
+    def attempts(
+        self, *, after: int | None, limit: int, outcome: str | None = None, digest: str | None = None
+    ) -> tuple[tuple[Attempt, ...], int | None]:
+        """A page of attempts, newest first."""
+
+    def attempt(self, attempt_id: int, /) -> Attempt | None:
+        """One attempt."""
+
+    def lease(self, digest: Digest, holder: str, /, *, now: datetime, seconds: float) -> bool:
+        """Take or prolong the right to fetch a digest; False while somebody else holds it."""
+
+    def release(self, digest: Digest, holder: str, /) -> None:
+        """Give a lease back."""
+
+    def replay(self) -> Iterator["Event"]:
+        """The event table, oldest first."""
+
+    def rebuild(self, runs: Iterator[tuple[Run, Received]], /, *, project: Project, classify: Classify) -> int:
+        """Drop every projection and make it anew from `runs` and the events, in one transaction; runs kept."""
+
+    def ping(self) -> None:
+        """Raises `StoreError` when the database does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the append-only table: what no signed byte says."""
+
+    seq: int
+    at: datetime
+    kind: str
+    data: Mapping[str, object]

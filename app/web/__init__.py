@@ -1,0 +1,1 @@
+"""HTTP: routes, schemas, error envelope, pages. No decisions are taken here."""
