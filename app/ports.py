@@ -228,7 +228,7 @@ class RecipeSummary:
 
     recipe: str
     revision: int  # grows with each change of this recipe
-    verdict: Mapping[str, object]  # see services.report.summarize
+    verdict: Mapping[str, object]  # see core.summary.summarize
 
 
 @dataclass(frozen=True, slots=True)
