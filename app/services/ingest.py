@@ -1,0 +1,312 @@
+"""The whole flow on one screen: gate, fetch, judge, archive, keep (service 1).
+
+Reads are in `services.report`; what goes in and comes out, in `services.ingest_types`.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from app.core.bundle import Accepted, RawSignature, Rejected, Run, Verdict
+from app.core.errors import (
+    Category,
+    ConflictError,
+    FetchError,
+    JudgeCrashed,
+    JudgeUnavailable,
+    ReferenceInvalid,
+    RegistryNotTrusted,
+    ServiceError,
+)
+from app.core.refs import Digest, OciRef
+from app.core.report import CauseClass, Exit, FailureCause, Fault, InputKind, Report, Step, StepName, StepStatus
+from app.core.verdict import RecipeInputs, RecipeVerdict
+from app.core.verdict_steps import classify_failure
+from app.ports import (
+    Access,
+    Artifact,
+    Attempt,
+    BundleArchive,
+    BundleSource,
+    Clock,
+    EvidenceStore,
+    Judge,
+    JudgeJob,
+    PullOptions,
+    Received,
+    Record,
+)
+from app.services.flights import Flights
+from app.services.ingest_types import BODY_TOO_LARGE, IngestRequest, IngestResult, Judged, Refused, Stored
+
+
+class Gate(Protocol):
+    """The trusted-registry gate (corroboration 4.4)."""
+
+    def require(self, ref: OciRef, /) -> None:
+        """Raises `RegistryNotTrusted` for a reference outside the list."""
+
+
+class Verdicts(Protocol):
+    """The allowlist, rule and clock in force, bound into the two pure functions that the store needs."""
+
+    def project(self, inputs: RecipeInputs, /) -> RecipeVerdict:
+        """Corroborate one recipe now."""
+
+    def classify(self, run: Run, /) -> tuple[str, bool]:
+        """(class, allowlisted) of a run's signer."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestLimits:
+    """What bounds one ingest; times in seconds."""
+
+    pull_timeout_seconds: float
+    lease_seconds: float = 120.0
+
+
+def _no_failpoint(_name: str) -> None:
+    """Crash tests put a `kill -9` here."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestService:
+    """Takes a reference all the way to stored evidence, or records where it stopped and why."""
+
+    gate: Gate
+    source: BundleSource
+    judge: Judge
+    archive: BundleArchive
+    store: EvidenceStore
+    verdicts: Verdicts
+    clock: Clock
+    limits: IngestLimits
+    executor: Executor
+    flights: Flights[IngestResult]
+    failpoint: Callable[[str], None] = _no_failpoint
+
+    async def submit_async(self, request: IngestRequest) -> IngestResult:
+        """`submit` on the bounded executor; a request that is already under way is joined and takes no slot."""
+        result, joined = await self.flights.run(request, lambda: self.submit(request))
+        if joined and isinstance(result, Stored) and result.created:
+            return replace(result, created=False)
+        return result
+
+    def submit(self, request: IngestRequest) -> IngestResult:
+        """Ingest, or only judge when the request says so.
+
+        A refusal is returned and kept as an attempt. Raises what no verdict was reached about, also on record:
+        `RegistryNotTrusted`, `FetchError` (retryable, or BODY_TOO_LARGE), `JudgeUnavailable`, `JudgeCrashed`,
+        `StoreError`.
+        """
+        ref = request.reference
+        if ref.digest is None:
+            raise ReferenceInvalid(
+                f"reference {str(ref)!r} names a tag, expected a digest",
+                hint="write registry/repository@sha256:<64 hex>; a tag can move after it was checked",
+            )
+        try:
+            result = self._submit(request, ref, ref.digest)
+        except (RegistryNotTrusted, FetchError, JudgeUnavailable, JudgeCrashed) as err:
+            if not request.verify_only:
+                self._note_error(request, ref.digest, err)
+            raise
+        if isinstance(result, Refused) and not (request.dry_run or request.verify_only):
+            attempt = self._note(
+                request,
+                ref.digest,
+                outcome="refused",
+                step=result.step.value,
+                code=result.code,
+                cause=result.cause.to_json(),
+                recipe=result.report.recipe_name or "",
+            )
+            return replace(result, attempt_id=attempt.id)
+        if isinstance(result, Stored):
+            self._note(
+                request,
+                ref.digest,
+                outcome="accepted",
+                step="",
+                code="STORED",
+                cause={},
+                source=result.record.run.source,
+                recipe=result.record.run.recipe,
+            )
+        return result
+
+    def _submit(self, request: IngestRequest, ref: OciRef, digest: Digest) -> IngestResult:
+        self.gate.require(ref)
+        received = Received(
+            at=self.clock(),
+            reference=str(ref),
+            public=request.access is Access.ANONYMOUS,
+            pointer=request.pointer,
+        )
+        options = PullOptions(timeout_seconds=self.limits.pull_timeout_seconds, access=request.access)
+        keeping = not (request.dry_run or request.verify_only)
+        try:
+            artifact = self.source.resolve(ref, options)
+            if keeping and (known := self._already_kept(artifact, request)) is not None:
+                self.store.add_location(digest, received)
+                return Stored(created=False, record=known)
+            with self._turn(digest, wait=keeping), self.source.pull(artifact, options) as pulled:
+                self.failpoint("fetched")
+                verdict = self.judge.judge(
+                    JudgeJob(
+                        directory=pulled.directory,
+                        input=InputKind.POINTER if request.pointer is not None else InputKind.OCI,
+                        received_at=received.at,
+                        digest=digest,
+                        signatures=artifact.signatures,
+                        pointer=request.pointer,
+                        strict=not request.verify_only,
+                        public=received.public,
+                    )
+                )
+                if isinstance(verdict, Rejected):
+                    return _refused(verdict, digest)
+                if not keeping:
+                    return self._judged(verdict, request)
+                return self._keep(verdict, artifact, pulled.layer, received)
+        except FetchError as err:
+            if err.retryable or err.code == BODY_TOO_LARGE:
+                raise
+            return _unreadable(err, request, digest)
+
+    def _keep(self, verdict: Accepted, artifact: Artifact, layer: str, received: Received) -> IngestResult:
+        """Archive first, then one transaction, then the answer (service 6)."""
+        self.archive.put(artifact, artifact.signatures[verdict.signature_index], layer)
+        self.failpoint("archived")
+        try:
+            kept = self.store.keep(
+                verdict.run, received, project=self.verdicts.project, classify=self.verdicts.classify
+            )
+        except ConflictError as err:
+            return _refused(_reused(err, verdict), artifact.digest)
+        self.failpoint("committed")
+        return Stored(created=kept.created, record=kept.record)
+
+    def _judged(self, verdict: Accepted, request: IngestRequest) -> Judged:
+        source_class, allowlisted = self.verdicts.classify(verdict.run)
+        judged = Judged(verdict.run, source_class, allowlisted, verdict.report)
+        if request.verify_only:
+            return judged
+        inputs = self.store.inputs(verdict.run.recipe)
+        before = self.verdicts.project(inputs) if inputs else None
+        base = inputs or RecipeInputs(recipe=verdict.run.recipe, runs=())
+        after = self.verdicts.project(replace(base, runs=(*base.runs, verdict.run)))
+        return replace(judged, before=before, after=after)
+
+    def _already_kept(self, artifact: Artifact, request: IngestRequest) -> Record | None:
+        """The record of exactly this artifact and its only signature, when no pointer claim is left to check."""
+        if request.pointer is not None or len(artifact.signatures) != 1:
+            return None
+        return self.store.find_by_signature(artifact.digest, signature_sha256(artifact.signatures[0]))
+
+    @contextmanager
+    def _turn(self, digest: Digest, *, wait: bool) -> Iterator[None]:
+        """Hold the lease of `digest`, so that other processes do not fetch it at the same time."""
+        if not wait:
+            yield
+            return
+        holder = uuid.uuid4().hex
+        if not self.store.lease(
+            digest, holder, now=self.clock(), seconds=self.limits.lease_seconds, wait_seconds=self.limits.lease_seconds
+        ):
+            raise FetchError(
+                f"{digest} is being taken in by another process",
+                category=Category.UNAVAILABLE,
+                retry_after_seconds=2,
+                hint="try again in a moment; the answer will then be there",
+            )
+        try:
+            yield
+        finally:
+            self.store.release(digest, holder)
+
+    def _note_error(self, request: IngestRequest, digest: Digest, err: ServiceError) -> None:
+        verdict_reached = isinstance(err, RegistryNotTrusted | JudgeCrashed) or (
+            isinstance(err, FetchError) and not err.retryable
+        )
+        self._note(
+            request,
+            digest,
+            outcome="refused" if verdict_reached else "no-verdict",
+            step=StepName.MATERIALIZE.value,
+            code=err.code,
+            cause={"detail": err.message, **({"hint": err.hint} if err.hint else {})},
+        )
+
+    def _note(
+        self,
+        request: IngestRequest,
+        digest: Digest,
+        *,
+        outcome: str,
+        step: str,
+        code: str,
+        cause: dict[str, object],
+        source: str = "",
+        recipe: str = "",
+    ) -> Attempt:
+        now = self.clock()
+        return self.store.record_attempt(
+            Attempt(
+                id=0,
+                reference=str(request.reference),
+                digest=str(digest),
+                outcome=outcome,
+                step=step,
+                code=code,
+                cause=cause,
+                first_at=now,
+                last_at=now,
+                count=1,
+                source=source,
+                recipe=recipe,
+            )
+        )
+
+
+def signature_sha256(signature: RawSignature) -> str:
+    """Bare hex sha256 of the exact Sigstore bundle: half of a record's key in the archive."""
+    return hashlib.sha256(signature.bundle).hexdigest()
+
+
+def retention_limit(now: datetime, days: int) -> datetime:
+    """Attempts last seen before this are forgotten."""
+    return now - timedelta(days=days)
+
+
+def _refused(verdict: Rejected, digest: Digest) -> Refused:
+    return Refused(verdict.step, verdict.code, verdict.cause, verdict.report, digest, details=verdict.details)
+
+
+def _unreadable(err: FetchError, request: IngestRequest, digest: Digest) -> Refused:
+    """A registry's final answer, as the report's first step (evidence-format 8.4)."""
+    fault = Fault(err.code, err.message, err.category, err.http_status, err.hint)
+    cause, exit_value = classify_failure(StepName.MATERIALIZE, fault)
+    report = Report(
+        input=InputKind.POINTER if request.pointer is not None else InputKind.OCI,
+        steps=(Step(StepName.MATERIALIZE, StepStatus.FAILED, err.message),),
+        exit=exit_value,
+        bundle_digest=str(digest),
+        failure_cause=cause,
+    )
+    return Refused(StepName.MATERIALIZE, err.code, cause, report, digest)
+
+
+def _reused(err: ConflictError, verdict: Accepted) -> Rejected:
+    """One log entry or signature under two keys: the second bundle is a replay, whatever its bytes say."""
+    cause = FailureCause(CauseClass.SIGNATURE, err.message, hint=err.hint)
+    report = replace(verdict.report, exit=Exit.INVALID, failure_cause=cause)
+    return Rejected(StepName.SIGNATURE, err.code, cause, report)
+
+
+__all__ = ["Gate", "IngestLimits", "IngestService", "Verdict", "Verdicts", "retention_limit", "signature_sha256"]
