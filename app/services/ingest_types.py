@@ -36,15 +36,12 @@ class IngestRequest:
 class Stored:
     """The bundle counts as evidence and is durable; `created` is False when (digest, source) was there already.
 
-    `before` and `after` are the recipe's verdicts around the first storing of this record, so that a repeat answers
-    as the first time did; `before` is None when the recipe was unknown then.
+    `record.state_at_ingest` holds `before` and `after`, the recipe's state around the first storing (`before` None when
+    the recipe was unknown then), so that a repeat answers as the first time did.
     """
 
     created: bool
     record: Record
-    before: RecipeVerdict | None
-    after: RecipeVerdict
-    report: Report
 
 
 @dataclass(frozen=True, slots=True)
