@@ -170,7 +170,7 @@ class Record:
     reference: str
     source_class: str
     allowlisted: bool
-    state_at_ingest: Mapping[str, object]  # staleness and catalogue commit when it came in
+    state_at_ingest: Mapping[str, object]  # before, after (recipe state), staleness, commit: when it came in
     locations: tuple["Location", ...] = ()
 
 
