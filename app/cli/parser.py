@@ -1,0 +1,324 @@
+"""Verbs and options of `aicr evidence`; only argparse is imported here, so that help is quick."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from app import __version__
+
+_VERBS = "app.cli.verbs."
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help as it was written, with room for the option names."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30, width=110)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="aicr evidence",
+        formatter_class=_Formatter,
+        description="Says whether a GPU-cluster recipe is really confirmed, and by whom.",
+        epilog="Exit codes: 0 done; 2 invalid input or verdict; 3 not found; 4 unauthorized; 5 no verdict; "
+        "6 unreachable; 7 rate limited; 8 internal; 9 aborted.\n"
+        "Settings come from AICR_EVIDENCE_* (see `aicr evidence settings`).",
+    )
+    parser.add_argument("--version", action="version", version=f"aicr-evidence {__version__}")
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    _verify(verbs)
+    _submit(verbs)
+    _questions(verbs)
+    _digest(verbs)
+    _trees(verbs)
+    _allowlist(verbs)
+    _catalogue(verbs)
+    _service(verbs)
+    return parser
+
+
+def _verb(
+    verbs: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    handler: str,
+    summary: str,
+    epilog: str = "",
+) -> argparse.ArgumentParser:
+    parser = verbs.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=epilog,
+        formatter_class=_Formatter,
+    )
+    parser.set_defaults(handler=_VERBS + handler)
+    return parser
+
+
+def _format(parser: argparse.ArgumentParser, choices: Sequence[str] = ("text", "json"), *, short: bool = False) -> None:
+    names = ("-t", "--format") if short else ("--format",)
+    parser.add_argument(*names, choices=choices, default="text", help="what is printed on stdout (default: text)")
+
+
+def _api(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--api", metavar="URL", help="the service (default: AICR_EVIDENCE_API, else http://127.0.0.1:8080)"
+    )
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, default=120.0, help="how long to wait (default: 120)"
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 86400:
+        raise argparse.ArgumentTypeError(f"expected seconds between 0 and 86400, got {text!r}")
+    return value
+
+
+def _verify(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = _verb(
+        verbs,
+        "verify",
+        "verify:run",
+        "judge a bundle: a directory, a pointer file, an OCI reference or an archive tar",
+        "Offline with the local trust roots; with --api the service judges. Exit codes: 0 valid; 2 invalid, or valid with "
+        "recorded\nphase failures; 5 could not be read, try again; 9 aborted.\n\n"
+        "examples:\n"
+        "  aicr evidence verify ./summary-bundle --trusted-root trusted_root.json --format json\n"
+        "  aicr evidence verify ghcr.io/nvidia/aicr-evidence@sha256:<64 hex>\n"
+        "  aicr evidence verify --signature-only artifact.sigstore.json",
+    )
+    parser.add_argument("input", metavar="INPUT", help="what to judge; with --signature-only a raw Sigstore bundle")
+    parser.add_argument(
+        "--signature-only", action="store_true", help="check a raw Sigstore bundle and print who signed what"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="findings beyond upstream's checks fail too, as they do on submit"
+    )
+    parser.add_argument(
+        "--trusted-root",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="trust root to use; repeatable; the word public-good names the embedded one (default: AICR_EVIDENCE_TRUSTED_ROOT)",
+    )
+    parser.add_argument("--expected-issuer", metavar="URL", help="the signer's OIDC issuer must be this")
+    parser.add_argument(
+        "--expected-identity-regexp", metavar="RE", help="RE2 search in the signer's identity: anchor it with ^ and $"
+    )
+    parser.add_argument("--bundle", metavar="REF", help="where to pull from when the pointer names no registry")
+    parser.add_argument("--registry-plain-http", action="store_true", help="speak HTTP without TLS to that registry")
+    parser.add_argument("--registry-insecure-tls", action="store_true", help="do not check that registry's certificate")
+    parser.add_argument("--allow-unpinned-tag", action="store_true", help="accept a reference that names only a tag")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the report there instead of to stdout")
+    _format(parser, ("text", "markdown", "json"), short=True)
+    parser.add_argument("--api", metavar="URL", help="let this service judge instead (POST /verify)")
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, default=120.0, help="one whole pull (default: 120)"
+    )
+
+
+def _submit(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = _verb(
+        verbs,
+        "submit",
+        "submit:run",
+        "send a bundle to the service (POST /evidence) and say what changed",
+        "Exit codes: 0 stored; 2 refused; 5 no verdict was reached, try again; 6 the service can not be reached.",
+    )
+    parser.add_argument("input", metavar="INPUT", help="a pointer file, or registry/repo@sha256:<64 hex>")
+    parser.add_argument("--dry-run", action="store_true", help="judge, store nothing")
+    parser.add_argument(
+        "--fail-on",
+        choices=("refused", "phases", "never"),
+        default="refused",
+        help="what makes the exit non-zero: a refusal, recorded phase failures too, or nothing (default: refused)",
+    )
+    _format(parser)
+    _api(parser)
+
+
+def _questions(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    status = _verb(verbs, "status", "ask:status", "show every recipe's verdict, or one recipe's grid")
+    status.add_argument("recipe", metavar="RECIPE", nargs="?")
+    status.add_argument("--aicr-version", metavar="V", help="only runs of this AICR version count together")
+    why = _verb(verbs, "why", "ask:why", "say what would make a recipe CONFIRMED, and why it is what it is")
+    why.add_argument("recipe", metavar="RECIPE")
+    answer = _verb(
+        verbs,
+        "answer",
+        "ask:answer",
+        "is there a recipe confirmed on hardware like mine? criteria, or a snapshot",
+        "Give criteria, or -s SNAPSHOT (a file written by `aicr snapshot`); the snapshot is sent and not kept.",
+    )
+    answer.add_argument("-s", "--snapshot", metavar="FILE", help="snapshot.yaml of the cluster")
+    for name in ("service", "accelerator", "os", "intent", "platform"):
+        answer.add_argument(f"--{name}", metavar=name.upper())
+    for parser in (status, why, answer):
+        _format(parser)
+        _api(parser)
+
+
+def _digest(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = _verb(
+        verbs,
+        "digest",
+        "digest:run",
+        "print the bare hex digest that evidence of a resolved recipe carries",
+        "The file is a resolved recipe (kind: RecipeResult), `-` reads stdin. An overlay must be resolved first.",
+    )
+    parser.add_argument("-r", "--recipe", metavar="FILE", required=True)
+    parser.add_argument(
+        "--predicate-type",
+        choices=("v1", "v2", "v3"),
+        default="v3",
+        help="v3 leaves metadata.version out (default: v3)",
+    )
+
+
+def _trees(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    check = _verb(
+        verbs,
+        "check-tree",
+        "tree:check",
+        "check a committed pointer tree, one line per violation",
+        "Exit codes: 0 clean; 1 violations; 2 can not run.",
+    )
+    check.add_argument("directory", metavar="DIR", nargs="?", help="default: AICR_EVIDENCE_POINTERS")
+    check.add_argument("--allowlist", metavar="FILE", help="default: DIR/allowlist.yaml, else AICR_EVIDENCE_ALLOWLIST")
+    check.add_argument("--allow-pending", action="store_true", help="accept flat, unsigned root pointers as transient")
+    index = _verb(
+        verbs,
+        "index",
+        "tree:index",
+        "print the sorted index of a pointer tree",
+        "Exit codes: 0 written or equal; 1 --check found a difference; 2 can not run.",
+    )
+    index.add_argument("directory", metavar="DIR", nargs="?", help="default: AICR_EVIDENCE_POINTERS")
+    index.add_argument("--allowlist", metavar="FILE", help="default: DIR/allowlist.yaml, else AICR_EVIDENCE_ALLOWLIST")
+    index.add_argument("--out", metavar="FILE", help="write there instead of to stdout")
+    index.add_argument(
+        "--check", action="store_true", help="compare with --out (default DIR/pointers.yaml) instead of writing"
+    )
+    for parser in (check, index):
+        _format(parser)
+
+
+def _allowlist(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    group = verbs.add_parser("allowlist", help="check, ask and compare allowlists", formatter_class=_Formatter)
+    actions = group.add_subparsers(title="actions", metavar="ACTION", required=True)
+    check = _verb(
+        actions,
+        "check",
+        "allowlist:check",
+        "load a file and say what is wrong with it",
+        "Exit codes: 0 loads; 2 does not.",
+    )
+    check.add_argument("file", metavar="FILE")
+    classify = _verb(actions, "classify", "allowlist:classify", "say what class a signer has under a file")
+    classify.add_argument("file", metavar="FILE")
+    classify.add_argument("--issuer", metavar="URL", required=True)
+    classify.add_argument("--identity", metavar="SAN", required=True)
+    diff = _verb(
+        actions,
+        "diff",
+        "allowlist:diff",
+        "compare two files, and say what the change would do to every recipe",
+        "Asks the service for today's recipes; without one it compares the entries only and says so.",
+    )
+    diff.add_argument("old", metavar="OLD")
+    diff.add_argument("new", metavar="NEW")
+    _api(diff)
+    activate = _verb(actions, "activate", "allowlist:activate", "put a file into force on a server database")
+    activate.add_argument("file", metavar="FILE")
+    for parser in (check, classify, diff, activate):
+        _format(parser)
+
+
+def _catalogue(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    group = verbs.add_parser("catalogue", help="tell the service today's recipes", formatter_class=_Formatter)
+    actions = group.add_subparsers(title="actions", metavar="ACTION", required=True)
+    push = _verb(
+        actions,
+        "push",
+        "catalogue:push",
+        "send a directory of resolved recipes (*.yaml) to the service",
+        "Needs AICR_EVIDENCE_CATALOGUE_TOKEN. Recipes that are not in DIR stay unless --replace is given.",
+    )
+    push.add_argument("directory", metavar="DIR")
+    push.add_argument("--commit", metavar="SHA", required=True, help="the commit that the recipes were resolved at")
+    push.add_argument("--ref", metavar="REF", default="", help="its branch or tag")
+    push.add_argument("--replace", action="store_true", help="retire recipes that DIR does not hold")
+    _format(push)
+    _api(push)
+
+
+def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    serve = _verb(
+        verbs,
+        "serve",
+        "serve:run",
+        "run the service",
+        "An embedded SQLite database is migrated at start; a server database only by `aicr evidence migrate`.",
+    )
+    serve.add_argument("--host", help="default: AICR_EVIDENCE_HOST")
+    serve.add_argument("--port", type=int, help="default: AICR_EVIDENCE_PORT; 0 takes a free one and prints it")
+    _verb(verbs, "migrate", "serve:migrate", "bring the database to this release's schema")
+    rebuild = _verb(
+        verbs, "rebuild", "serve:rebuild", "compute every projection anew from the signed bytes and the event table"
+    )
+    settings = _verb(verbs, "settings", "settings:run", "print every setting with its value, source and default")
+    trust = verbs.add_parser("trust", help="the trust roots in force", formatter_class=_Formatter)
+    trust_actions = trust.add_subparsers(title="actions", metavar="ACTION", required=True)
+    show = _verb(
+        trust_actions, "show", "settings:trust", "print the roots in force, their logs and until when they hold"
+    )
+    show.add_argument(
+        "--trusted-root", metavar="FILE", action="append", default=[], help="default: AICR_EVIDENCE_TRUSTED_ROOT"
+    )
+    for parser in (rebuild, settings, show):
+        _format(parser)
+    sandbox = _verb(
+        verbs,
+        "sandbox",
+        "sandbox:run",
+        "run a private Sigstore and an OCI registry on loopback, for trying things out",
+        "Nothing in it is trusted by anybody else: its certificate authority, logs and registry live and die with it.",
+    )
+    sandbox.add_argument(
+        "--directory",
+        metavar="DIR",
+        type=PurePath,
+        default=PurePath("var/sandbox"),
+        help="where trusted_root.json and signing_config.json are written (default: var/sandbox)",
+    )
+    sandbox.add_argument("--registry-port", type=int, default=0, help="0 takes a free one")
+    sandbox.add_argument("--sigstore-port", type=int, default=0, help="0 takes a free one")
+    sandbox.add_argument(
+        "--no-referrers-api", action="store_true", help="the registry answers 404 for referrers, as old ones do"
+    )
+    demo = _verb(verbs, "demo", "sandbox:demo", "sandbox, service, sample bundles and the verdict table, in one go")
+    demo.add_argument(
+        "--once", action="store_true", help="end after the table; exit 0 only if every verdict is the expected one"
+    )
+    demo.add_argument(
+        "--leave-out",
+        metavar="SAMPLE",
+        action="append",
+        default=[],
+        help="do not submit this sample (the verdicts then differ)",
+    )
+    demo.add_argument("--port", type=int, default=0, help="the service's port; 0 takes a free one")
+    bench = _verb(verbs, "bench", "bench:run", "measure ratios on this machine, in one run, in interleaved pairs")
+    bench.add_argument("--size", choices=("small", "full"), default="small")
+    bench.add_argument(
+        "--only", metavar="NAME", action="append", default=[], help="only these measurements; repeatable"
+    )
+    bench.add_argument("--output", metavar="FILE", help="also write the figures as JSON there")
+    _format(bench)
