@@ -3,7 +3,7 @@
 Paths are plain strings here: the core and the services never open them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -233,8 +233,27 @@ class RecipeSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownSource:
+    """A signer that is in the store, with its standing under the allowlist in force."""
+
+    source_id: str
+    issuer: str
+    identity: str  # exact; the web masks it
+    source_class: str
+    allowlisted: bool
+    party: str  # of its newest record
+    records: int
+    recipes: tuple[str, ...]
+    first_seen: datetime
+    last_seen: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Filters of `GET /evidence`; None does not filter."""
+    """Filters of `GET /evidence`; None does not filter.
+
+    `source` is a slug or a canonical id; `since` (inclusive) and `until` (exclusive) are times of receipt.
+    """
 
     digest: str | None = None
     recipe: str | None = None
@@ -265,17 +284,32 @@ Project = Callable[[RecipeInputs], RecipeVerdict]
 """Pure recomputation of one recipe, run inside the store's transaction."""
 
 Classify = Callable[[Run], tuple[str, bool]]
-"""(class, allowlisted) of a run's signer under the allowlist in force."""
+"""(class, allowlisted) of a run's signer under the allowlist in force.
+
+It depends on `run.signer.issuer` and `run.signer.identity` alone: the store asks once a source and may pass a
+run without results.
+"""
 
 
 class EvidenceStore(Protocol):
     """Rows, maintained projections and the append-only event table (service 6)."""
 
-    def keep(self, run: Run, received: Received, /, *, project: Project, classify: Classify) -> Kept:
+    def keep(
+        self,
+        run: Run,
+        received: Received,
+        /,
+        *,
+        project: Project,
+        classify: Classify,
+        allowlist_sha256: str | None = None,
+    ) -> Kept:
         """One transaction: event, record, results, location, latest, recipe state; durable once this returns.
 
-        Twice is once: for a known (digest, source id) only the location is added. A log entry or a Sigstore
-        bundle that is already there under another key raises `ConflictError` (code LOG_ENTRY_REUSED).
+        Twice is once: for a known (digest, source id) only the location is added. `ConflictError` with the code
+        LOG_ENTRY_REUSED or SIGNATURE_REUSED when the log entry or the Sigstore bundle is there under another key,
+        and with ALLOWLIST_CHANGED (load it and try again) when `allowlist_sha256` is given and not in force.
+        `InputError` with the code FIELD_TOO_LONG when a name or version has more than 512 characters.
         """
 
     def add_location(self, digest: Digest, received: Received, /) -> None:
@@ -284,16 +318,31 @@ class EvidenceStore(Protocol):
     def find_by_signature(self, digest: Digest, signature_sha256: str, /) -> Record | None:
         """The record of exactly this bundle and signature."""
 
+    def knows(self, digest: Digest, signature_sha256: str, /) -> bool:
+        """Whether a record names exactly this bundle and signature; what the archive's sweep asks."""
+
     def records_of(self, digest: Digest, /) -> tuple[Record, ...]:
         """All records of a digest, one per source, in order of receipt."""
 
     def records(
         self, where: RecordFilter, /, *, after: int | None, limit: int
     ) -> tuple[tuple[Record, ...], int | None]:
-        """A page of records, newest first, and the cursor of the next one."""
+        """A page of records, newest first, and the cursor of the next one.
+
+        Lists are light: `run.results` and `run.recipe_text` are empty, `run.phases` has the counts.
+        """
+
+    def runs_of(self, recipe: str, /, *, as_of: datetime | None = None, limit: int = 1000) -> tuple[Run, ...]:
+        """The newest `limit` runs of a recipe with their results, newest attestation first: its history."""
+
+    def sources(self, *, after: str | None, limit: int) -> tuple[tuple[KnownSource, ...], str | None]:
+        """A page of sources in order of their canonical id, and the cursor of the next one."""
+
+    def source(self, source: str, /) -> KnownSource | None:
+        """One source by slug or canonical id."""
 
     def inputs(self, recipe: str, /, *, as_of: datetime | None = None) -> RecipeInputs | None:
-        """What one recipe's verdict depends on; None for a recipe that nobody named."""
+        """What one recipe's verdict depends on; None for a recipe that nobody named (by then, with `as_of`)."""
 
     def sources(
         self, *, slug: str | None = None, after: str | None = None, limit: int = 500
@@ -315,13 +364,19 @@ class EvidenceStore(Protocol):
         """Append versions that say something new, retire absent ones on `replace`; the recipes that changed."""
 
     def activate_allowlist(self, version: AllowlistVersion, /, *, project: Project, classify: Classify) -> bool:
-        """Put a version into force and re-classify everything; False when it already was."""
+        """Put a version into force and re-classify everything; False when it already is in force."""
 
     def allowlists(self) -> tuple[AllowlistVersion, ...]:
-        """Every version that was in force, oldest first."""
+        """Every version that was in force, oldest first; the last one is in force."""
 
     def record_attempt(self, attempt: Attempt, /) -> Attempt:
-        """Keep an attempt, or raise the counter of its twin."""
+        """Keep an attempt, or raise the counter of its twin: same outcome, code and digest (else reference).
+
+        `id`, `first_at` and `count` are the store's to give; text beyond a bound is cut.
+        """
+
+    def prune_attempts(self, before: datetime, /) -> int:
+        """Forget attempts last seen before then; returns how many."""
 
     def attempts(
         self, *, after: int | None, limit: int, outcome: str | None = None, digest: str | None = None
@@ -340,8 +395,20 @@ class EvidenceStore(Protocol):
     def replay(self) -> Iterator["Event"]:
         """The event table, oldest first."""
 
-    def rebuild(self, runs: Iterator[tuple[Run, Received]], /, *, project: Project, classify: Classify) -> int:
-        """Drop every projection and make it anew from `runs` and the events, in one transaction; runs kept."""
+    def rebuild(
+        self,
+        runs: Iterable[tuple[Run, Received]],
+        /,
+        *,
+        project: Project,
+        classify: Classify,
+        allow_missing: bool = False,
+    ) -> int:
+        """Drop every projection and make it anew from `runs` and the events, in one transaction; runs kept.
+
+        A run that no event acknowledges is left out. When an acknowledged one is not in `runs`, nothing changes
+        and `StoreError` (code ARCHIVE_INCOMPLETE) names it, unless `allow_missing`.
+        """
 
     def ping(self) -> None:
         """Raises `StoreError` when the database does not answer."""

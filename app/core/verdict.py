@@ -103,8 +103,10 @@ class RecipeInputs:
     """All that one recipe's verdict depends on, the allowlist and the rule apart.
 
     `runs` may be every run of the recipe or only the latest per (source, AICR version): the verdict is
-    the same. `catalogue` oldest first. `sightings` are other runs with a print of one of `runs`.
+    the same. `catalogue` oldest first; only its last version carries its text. `sightings` are other runs
+    with a print of one of `runs`, of each source the one logged first.
     `gone` names digests of which no location is left; `retracted` (digest, source id) pairs.
+    `run_counts` says how many runs a source id has on the recipe; count `runs` for an id that is not in it.
     """
 
     recipe: str
@@ -113,6 +115,7 @@ class RecipeInputs:
     sightings: tuple[PrintSighting, ...] = ()
     gone: frozenset[Digest] = frozenset()
     retracted: Mapping[tuple[Digest, str], str] = field(default_factory=dict)
+    run_counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
