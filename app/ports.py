@@ -20,7 +20,6 @@ from app.core.bundle import (
     VerifiedSignature,
 )
 from app.core.catalogue import CatalogueVersion
-from app.core.identity import SignerIdentity
 from app.core.refs import Digest, OciRef
 from app.core.report import InputKind
 from app.core.verdict import RecipeInputs, RecipeVerdict
@@ -268,18 +267,6 @@ class RecordFilter:
     until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """One signer over all recipes, as `GET /sources` lists it."""
-
-    signer: SignerIdentity
-    source_class: str
-    allowlisted: bool
-    runs: int
-    recipes: tuple[str, ...]
-    newest: datetime  # latest attestedAt
-
-
 Project = Callable[[RecipeInputs], RecipeVerdict]
 """Pure recomputation of one recipe, run inside the store's transaction."""
 
@@ -343,11 +330,6 @@ class EvidenceStore(Protocol):
 
     def inputs(self, recipe: str, /, *, as_of: datetime | None = None) -> RecipeInputs | None:
         """What one recipe's verdict depends on; None for a recipe that nobody named (by then, with `as_of`)."""
-
-    def sources(
-        self, *, slug: str | None = None, after: str | None = None, limit: int = 500
-    ) -> tuple[tuple[SourceRow, ...], str | None]:
-        """A page of signers by canonical id, and the cursor of the next one; with `slug` only that source."""
 
     def revision(self, recipe: str, /) -> int | None:
         """The recipe's revision, cheap to ask; None when unknown."""
