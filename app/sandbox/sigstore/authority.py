@@ -41,7 +41,7 @@ class Curve(StrEnum):
         return ec.generate_private_key(ec.SECP256R1() if self is Curve.P256 else ec.SECP384R1())
 
     @property
-    def digest(self) -> hashes.HashAlgorithm:
+    def digest(self) -> hashes.SHA256 | hashes.SHA384:
         """The hash that goes with the curve."""
         return hashes.SHA256() if self is Curve.P256 else hashes.SHA384()
 

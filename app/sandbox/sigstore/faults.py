@@ -58,7 +58,7 @@ class Promise(StrEnum):
 class Faults:
     """What to do otherwise; pass to `PrivateSigstore.mint(..., faults=Faults(...))`."""
 
-    # Certificate (S13, S14, S15, S18)
+    # Certificate: rules S13, S14, S15 and S18.
     leaf_key: LeafKey = LeafKey.P256
     leaf_lifetime: timedelta = timedelta(minutes=10)
     leaf_age: timedelta = timedelta(seconds=2)  # how long before `at` the certificate was issued; may be negative
@@ -72,12 +72,12 @@ class Faults:
     code_signing: bool = True
     digital_signature: bool = True
 
-    # Envelope (S4, S6, S16)
+    # Envelope: rules S4, S6 and S16.
     payload_type: str = IN_TOTO
     signatures: int = 1
     signed_payload: bytes | None = None  # the signature and the log entry are about this payload instead
 
-    # Log entry, re-signed (S7, S8, S9, S10)
+    # Log entry, re-signed: rules S7 to S10.
     body: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # canonicalized body before it is logged
     integrated_at: int | Honest | None = HONEST  # seconds; None leaves it out
     promise: Promise | Honest = HONEST  # v1 GOOD, v2 ABSENT
@@ -87,7 +87,7 @@ class Faults:
     checkpoint_root: bytes | None = None
     checkpoint_by_stranger: bool = False  # signed by a key that no root knows, under our log's hint
 
-    # Log entry, after
+    # Log entry, after.
     kind_version: tuple[str, str] | None = None
     log_id: bytes | None = None
     proof_index: int | None = None
@@ -97,11 +97,11 @@ class Faults:
     inclusion_proof: bool = True
     tlog_entries: int = 1
 
-    # Timestamps (S6, S12): v1 none, v2 one unless said otherwise
+    # Timestamps, rules S6 and S12: v1 none, v2 one unless said otherwise.
     stamps: tuple[Stamp, ...] | Honest = HONEST
     stamped_at: datetime | None = None
 
-    # Bundle (S3), after
+    # Bundle, after: rule S3.
     media_type: str = BUNDLE_TYPE
     certificate_chain: bool = False  # `x509CertificateChain` instead of `certificate`, as older formats have it
     document: Callable[[dict[str, Any]], object] | None = None  # last edit of the JSON value, in place

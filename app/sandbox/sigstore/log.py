@@ -129,7 +129,7 @@ class TransparencyLog:
 
     def promise(self, body: bytes, integrated_at: int, index: int, *, log_id: bytes | None = None) -> bytes:
         """A signed entry timestamp over the global `index` (trust 1.3)."""
-        signed = {
+        signed: dict[str, str | int] = {
             "body": base64.b64encode(body).decode(),
             "integratedTime": integrated_at,
             "logID": (log_id or self.log_id).hex(),

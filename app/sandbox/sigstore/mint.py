@@ -69,7 +69,7 @@ def mint(
         "payloadType": faults.payload_type,
         "signatures": [{"sig": b64(signature)} for signature in signatures],
     }
-    body = _body(log, certificate, signed, message, signatures, faults)
+    body = _body(log, certificate, signed, signatures, faults)
     entry = _entry(log, body, at, faults)
     material: dict[str, Any] = {"tlogEntries": [entry] * faults.tlog_entries}
     leaf = {"rawBytes": b64(certificate_der(certificate))}
@@ -149,7 +149,6 @@ def _body(
     log: TransparencyLog,
     certificate: x509.Certificate,
     payload: bytes,
-    message: bytes,
     signatures: list[bytes],
     faults: Faults,
 ) -> dict[str, Any]:
@@ -162,7 +161,7 @@ def _body(
         }
         body = dsse_body(canonical_json(submitted), payload, signatures, [certificate] * len(signatures))
     else:
-        digest = registry_digest(certificate, message)
+        digest = registry_digest(certificate, pae(faults.payload_type, payload))
         body = hashedrekord_v2_body(digest, signatures[0] if signatures else b"", certificate)
     return body if faults.body is None else faults.body(body)
 
