@@ -87,8 +87,9 @@ def _verify(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         "verify",
         "verify:run",
         "judge a bundle: a directory, a pointer file, an OCI reference or an archive tar",
-        "Offline with the local trust roots; with --api the service judges. Exit codes: 0 valid; 2 invalid, or valid with "
-        "recorded\nphase failures; 5 could not be read, try again; 9 aborted.\n\n"
+        "Offline with the local trust roots; with --api the service judges.\n"
+        "Exit codes: 0 valid; 2 invalid, or valid with recorded phase failures; 5 could not be read, try again; "
+        "9 aborted.\n\n"
         "examples:\n"
         "  aicr evidence verify ./summary-bundle --trusted-root trusted_root.json --format json\n"
         "  aicr evidence verify ghcr.io/nvidia/aicr-evidence@sha256:<64 hex>\n"
@@ -106,7 +107,7 @@ def _verify(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         metavar="FILE",
         action="append",
         default=[],
-        help="trust root to use; repeatable; the word public-good names the embedded one (default: AICR_EVIDENCE_TRUSTED_ROOT)",
+        help="trust root to use, repeatable; public-good is the embedded one (default: AICR_EVIDENCE_TRUSTED_ROOT)",
     )
     parser.add_argument("--expected-issuer", metavar="URL", help="the signer's OIDC issuer must be this")
     parser.add_argument(

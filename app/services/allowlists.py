@@ -1,0 +1,106 @@
+"""The allowlist in force: loaded, replaced when its file changes, kept when the new file is broken.
+
+A change re-classifies everything at once, without any fetch (service 5). What a list says is in `core.allowlist`.
+"""
+
+import hashlib
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.core.allowlist import Allowlist
+from app.core.bundle import Run
+from app.core.corroborate import corroborate
+from app.core.errors import ServiceError
+from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
+from app.ports import AllowlistVersion, Clock, EvidenceStore
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """A list with the sha256 of its text and the time it came into force."""
+
+    allowlist: Allowlist
+    sha256: str
+    since: datetime
+
+
+class AllowlistService:
+    """Holds the list in force and binds it into the functions that the store calls inside its transactions."""
+
+    def __init__(
+        self, *, read: Callable[[], bytes], store: EvidenceStore, rule: ConfirmRule, clock: Clock, file_rules: bool
+    ) -> None:
+        self._read = read
+        self._store = store
+        self._rule = rule
+        self._clock = clock
+        self._file_rules = file_rules
+        self._changing = threading.Lock()
+        self._in_force: InForce | None = None
+        self.problem: str | None = None
+
+    def start(self) -> None:
+        """Put the file's list into force; on a server database the stored one stays, if there is one.
+
+        A broken file keeps the last list that was in force. Raises the file's error when there is none.
+        """
+        known = self._store.allowlists()
+        if known:
+            last = known[-1]
+            self._in_force = InForce(Allowlist.load(last.text), last.sha256, last.since)
+            if not self._file_rules:
+                return
+        try:
+            self._activate(self._read())
+        except ServiceError as err:
+            if self._in_force is None:
+                raise
+            self._keep_last_good(err)
+
+    def refresh(self) -> None:
+        """Read the file again and put it into force; a broken one is only noted."""
+        try:
+            self._activate(self._read())
+        except ServiceError as err:
+            self._keep_last_good(err)
+
+    def current(self) -> InForce:
+        """The list that counts now."""
+        if self._in_force is None:
+            raise ServiceError("no allowlist was loaded yet")
+        return self._in_force
+
+    def project(self, inputs: RecipeInputs, /) -> RecipeVerdict:
+        """Corroborate one recipe with the list in force, now."""
+        return corroborate(inputs, allowlist=self.current().allowlist, rule=self._rule, now=self._clock())
+
+    def classify(self, run: Run, /) -> tuple[str, bool]:
+        """(class, allowlisted) of a run's signer."""
+        found = self.current().allowlist.classify(run.signer.issuer, run.signer.identity)
+        return found.source_class.value, found.allowlisted
+
+    def _activate(self, text: bytes) -> None:
+        allowlist = Allowlist.load(text)
+        version = AllowlistVersion(hashlib.sha256(text).hexdigest(), self._clock(), text)
+        with self._changing:
+            previous = self._in_force
+            if previous is None or previous.sha256 != version.sha256:
+                # In force before the transaction that re-classifies: whoever projects meanwhile already uses it, and
+                # whoever projected before is overwritten by that transaction.
+                self._in_force = InForce(allowlist, version.sha256, version.since)
+                try:
+                    self._store.activate_allowlist(version, project=self.project, classify=self.classify)
+                except BaseException:
+                    self._in_force = previous
+                    raise
+                log.info("allowlist %s is in force", version.sha256[:12])
+            self.problem = None
+
+    def _keep_last_good(self, err: ServiceError) -> None:
+        self.problem = err.message
+        log.warning("the allowlist file is not in force, the last good one stays: %s", err.message)
