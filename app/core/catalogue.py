@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from app.core.coordinate import Criteria
+
 
 @dataclass(frozen=True, slots=True)
 class CatalogueVersion:
@@ -11,7 +13,8 @@ class CatalogueVersion:
 
     Digests are bare hex: `legacy` for v1 and v2 evidence, `content_only` for v3. `declared` lists the
     (phase, check) pairs that the recipe declares, `None` when unknown. `text` is the resolved recipe when
-    it was pushed as text. `recorded_at` is when this service learnt of it; `at` what the pusher said.
+    it was pushed as text, and `criteria` and `profile_selection` what it resolves to (None when only digests came):
+    they own the recipe's name (trust 6). `recorded_at` is when this service learnt of it; `at` what the pusher said.
     """
 
     recipe: str
@@ -26,3 +29,5 @@ class CatalogueVersion:
     text: str = ""
     retired: bool = False
     seq: int = 0
+    criteria: Criteria | None = None
+    profile_selection: str = ""

@@ -96,16 +96,36 @@ class PrintSighting:
     identity: str
     source_repository_owner: str
     logged_at: datetime
+    weightless: str = ""  # as `Run.weightless`: such a run has no weight to lose and takes none away
+
+
+@dataclass(frozen=True, slots=True)
+class NameClaim:
+    """The earliest unretracted record (by log time) of one source with one identity under a recipe name.
+
+    Grouped by (issuer, identity, weightless, criteria, profile selection); who owns the name is decided from these
+    (trust 6), so that keeping only the latest runs does not move ownership to a newcomer.
+    """
+
+    criteria: Criteria
+    profile_selection: str
+    issuer: str
+    identity: str
+    digest: Digest
+    logged_at: datetime
+    weightless: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeInputs:
     """All that one recipe's verdict depends on, the allowlist and the rule apart.
 
-    `runs` may be every run of the recipe or only the latest per (source, AICR version): the verdict is
-    the same. `catalogue` oldest first; only its last version carries its text. `sightings` are other runs
-    with a print of one of `runs`, of each source the one logged first.
-    `gone` names digests of which no location is left; `retracted` (digest, source id) pairs.
+    `runs` may be every run of the recipe or only the newest per `core.latest.retention_key`: the verdict is the
+    same, provided that `claims`, `sightings` and `run_counts` are filled from all records (`core.latest.reduced`
+    says exactly how). `catalogue` oldest first; only its last version carries its text.
+    `sightings` are other runs with a print of one of `runs`, of each source (and weightless or not) the one logged
+    first. `claims` are the earliest record per source and identity under the name.
+    `gone` names digests of which no location is left; `retracted` maps (digest, source id) to the reason.
     `run_counts` says how many runs a source id has on the recipe; count `runs` for an id that is not in it.
     """
 
@@ -116,6 +136,7 @@ class RecipeInputs:
     gone: frozenset[Digest] = frozenset()
     retracted: Mapping[tuple[Digest, str], str] = field(default_factory=dict)
     run_counts: Mapping[str, int] = field(default_factory=dict)
+    claims: tuple[NameClaim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +144,8 @@ class SignerResult:
     """One source's result in one row. `counts` tells whether it weighs; `weight` says why not.
 
     `weight` is one of: `counted`, `reported` (not allowlisted or weightless), `copy-of`, `same-signer`
-    (another ref of the same workflow speaks), `same-party` (under confirm_by=party), `not-run`.
+    (another ref of the same workflow speaks), `same-party` (under confirm_by=party), `retracted` (a pass that was
+    taken away), `not-run`.
     """
 
     source: str
@@ -159,12 +181,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """All rows at one AICR version, or combined when `aicr_version` is empty."""
+    """All rows at one AICR version, or combined when `aicr_version` is empty.
+
+    `aicr_commit` is set for versions that are no releases: those are grouped by version and commit (service 5).
+    """
 
     aicr_version: str
     state: State
     phase_states: Mapping[str, State]
     rows: tuple[Row, ...]
+    aicr_commit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +218,7 @@ class SourceStanding:
     staleness: tuple[StaleReason, ...]
     remarks: tuple[Remark, ...]
     speaks: bool  # False when another ref of the same workflow is taken instead
+    weightless: str = ""  # why this source's record has weight zero although the signer is listed (S18)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +251,7 @@ class RecipeVerdict:
 
     `state` is upstream's meaning (whatever digest was attested, `digests` says how many); `current_state`
     counts only records for today's digest, declared checks and matching hardware, and is None without a catalogue.
+    One source stands in `sources` twice when it has weightless records (S18) beside records of full weight.
     `next_change` is when an age in here next changes, so that a rendered answer can be kept until then.
     """
 
@@ -250,3 +278,4 @@ class RecipeVerdict:
     staleness: tuple[Staleness, ...]
     catalogue: CatalogueVersion | None = None
     next_change: datetime | None = None
+    rule: ConfirmRule = ConfirmRule()  # what was weighed by; "k of n" is a row's `passes` of `rule.threshold`
