@@ -75,6 +75,16 @@ class AllowlistService:
             raise ServiceError("no allowlist was loaded yet")
         return self._in_force
 
+    def sha256(self) -> str:
+        """Which list is in force here."""
+        return self.current().sha256
+
+    def follow(self) -> None:
+        """Take over the list that another process put into force; what it says was projected by that process."""
+        with self._changing:
+            last = self._store.allowlists()[-1]
+            self._in_force = InForce(Allowlist.load(last.text), last.sha256, last.since)
+
     def project(self, inputs: RecipeInputs, /) -> RecipeVerdict:
         """Corroborate one recipe with the list in force, now."""
         return corroborate(inputs, allowlist=self.current().allowlist, rule=self._rule, now=self._clock())

@@ -4,6 +4,7 @@ Reads are in `services.report`; what goes in and comes out, in `services.ingest_
 """
 
 import hashlib
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
@@ -12,11 +13,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from app.core.bundle import Accepted, RawSignature, Rejected, Run, Verdict
+from app.core.bundle import Accepted, RawSignature, Rejected, Run
 from app.core.errors import (
-    Category,
     ConflictError,
     FetchError,
+    InputError,
     JudgeCrashed,
     JudgeUnavailable,
     ReferenceInvalid,
@@ -24,9 +25,9 @@ from app.core.errors import (
     ServiceError,
 )
 from app.core.refs import Digest, OciRef
-from app.core.report import CauseClass, Exit, FailureCause, Fault, InputKind, Report, Step, StepName, StepStatus
+from app.core.report import CauseClass, Exit, FailureCause, InputKind, StepName
 from app.core.verdict import RecipeInputs, RecipeVerdict
-from app.core.verdict_steps import classify_failure
+from app.core.verdict_steps import unreadable
 from app.ports import (
     Access,
     Artifact,
@@ -37,6 +38,7 @@ from app.ports import (
     EvidenceStore,
     Judge,
     JudgeJob,
+    Kept,
     PullOptions,
     Received,
     Record,
@@ -55,6 +57,12 @@ class Gate(Protocol):
 class Verdicts(Protocol):
     """The allowlist, rule and clock in force, bound into the two pure functions that the store needs."""
 
+    def sha256(self) -> str:
+        """Which allowlist is in force here."""
+
+    def follow(self) -> None:
+        """Take over the list that another process put into force."""
+
     def project(self, inputs: RecipeInputs, /) -> RecipeVerdict:
         """Corroborate one recipe now."""
 
@@ -68,6 +76,9 @@ class IngestLimits:
 
     pull_timeout_seconds: float
     lease_seconds: float = 120.0
+
+
+_LEASE_POLL_SECONDS = 0.05
 
 
 def _no_failpoint(_name: str) -> None:
@@ -89,6 +100,7 @@ class IngestService:
     executor: Executor
     flights: Flights[IngestResult]
     failpoint: Callable[[str], None] = _no_failpoint
+    pause: Callable[[float], None] = time.sleep
 
     async def submit_async(self, request: IngestRequest) -> IngestResult:
         """`submit` on the bounded executor; a request that is already under way is joined and takes no slot."""
@@ -184,13 +196,33 @@ class IngestService:
         self.archive.put(artifact, artifact.signatures[verdict.signature_index], layer)
         self.failpoint("archived")
         try:
-            kept = self.store.keep(
-                verdict.run, received, project=self.verdicts.project, classify=self.verdicts.classify
-            )
+            kept = self._commit(verdict.run, received)
         except ConflictError as err:
             return _refused(_reused(err, verdict), artifact.digest)
+        except InputError as err:
+            return _refused(_unkeepable(err, verdict), artifact.digest)
         self.failpoint("committed")
         return Stored(created=kept.created, record=kept.record)
+
+    def _commit(self, run: Run, received: Received) -> Kept:
+        """One transaction under the allowlist in force; a list that another process activated is taken over first."""
+        for _ in range(2):
+            try:
+                return self._commit_once(run, received)
+            except ConflictError as err:
+                if err.code != "ALLOWLIST_CHANGED":
+                    raise
+                self.verdicts.follow()
+        return self._commit_once(run, received)
+
+    def _commit_once(self, run: Run, received: Received) -> Kept:
+        return self.store.keep(
+            run,
+            received,
+            project=self.verdicts.project,
+            classify=self.verdicts.classify,
+            allowlist_sha256=self.verdicts.sha256(),
+        )
 
     def _judged(self, verdict: Accepted, request: IngestRequest) -> Judged:
         source_class, allowlisted = self.verdicts.classify(verdict.run)
@@ -216,15 +248,16 @@ class IngestService:
             yield
             return
         holder = uuid.uuid4().hex
-        if not self.store.lease(
-            digest, holder, now=self.clock(), seconds=self.limits.lease_seconds, wait_seconds=self.limits.lease_seconds
-        ):
-            raise FetchError(
-                f"{digest} is being taken in by another process",
-                category=Category.UNAVAILABLE,
-                retry_after_seconds=2,
-                hint="try again in a moment; the answer will then be there",
-            )
+        waited = 0.0
+        while not self.store.lease(digest, holder, now=self.clock(), seconds=self.limits.lease_seconds):
+            if waited >= self.limits.pull_timeout_seconds:
+                raise FetchError(
+                    f"{digest} is being taken in by another process",
+                    retry_after_seconds=2,
+                    hint="try again in a moment; the answer will then be there",
+                )
+            self.pause(_LEASE_POLL_SECONDS)
+            waited += _LEASE_POLL_SECONDS
         try:
             yield
         finally:
@@ -290,15 +323,9 @@ def _refused(verdict: Rejected, digest: Digest) -> Refused:
 
 def _unreadable(err: FetchError, request: IngestRequest, digest: Digest) -> Refused:
     """A registry's final answer, as the report's first step (evidence-format 8.4)."""
-    fault = Fault(err.code, err.message, err.category, err.http_status, err.hint)
-    cause, exit_value = classify_failure(StepName.MATERIALIZE, fault)
-    report = Report(
-        input=InputKind.POINTER if request.pointer is not None else InputKind.OCI,
-        steps=(Step(StepName.MATERIALIZE, StepStatus.FAILED, err.message),),
-        exit=exit_value,
-        bundle_digest=str(digest),
-        failure_cause=cause,
-    )
+    kind = InputKind.POINTER if request.pointer is not None else InputKind.OCI
+    report = replace(unreadable(kind, err), bundle_digest=str(digest))
+    cause = report.failure_cause or FailureCause(CauseClass.UNKNOWN, err.message)
     return Refused(StepName.MATERIALIZE, err.code, cause, report, digest)
 
 
@@ -309,4 +336,8 @@ def _reused(err: ConflictError, verdict: Accepted) -> Rejected:
     return Rejected(StepName.SIGNATURE, err.code, cause, report)
 
 
-__all__ = ["Gate", "IngestLimits", "IngestService", "Verdict", "Verdicts", "retention_limit", "signature_sha256"]
+def _unkeepable(err: InputError, verdict: Accepted) -> Rejected:
+    """A value that is signed and still too large to be kept (a name or version of more than 512 characters)."""
+    cause = FailureCause(CauseClass.SCHEMA, err.message, hint=err.hint)
+    report = replace(verdict.report, exit=Exit.INVALID, failure_cause=cause)
+    return Rejected(StepName.PREDICATE, err.code, cause, report)
