@@ -1,0 +1,1 @@
+"""Schema revisions, run through `app.adapters.db.migrate`."""
