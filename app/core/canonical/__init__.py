@@ -1,0 +1,113 @@
+"""Recipe text -> canonical bytes -> subject digest, byte-exact with Go's yaml.v3 v3.0.1 (evidence-format 2).
+
+Which digest evidence of a predicate type carries is decided here and nowhere else: v3 leaves `metadata.version`
+out, every other type, unknown ones too, keeps it. What can not be digested safely is refused (`Refusal`).
+Decoding a recipe is in `app.core.recipe`.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final, Self
+
+from app.core.canonical.emit import emit_document
+from app.core.canonical.nodes import Alias, Mapping, Node, Scalar, Sequence, key_text
+from app.core.canonical.parse import MAX_DEPTH, MAX_NODES, MAX_RECIPE_BYTES, parse_document
+from app.core.canonical.refusals import Refusal, refuse
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_NODES",
+    "MAX_RECIPE_BYTES",
+    "PREDICATE_V3",
+    "Alias",
+    "Mapping",
+    "Node",
+    "ParsedRecipe",
+    "Refusal",
+    "Scalar",
+    "Sequence",
+    "canonicalize",
+    "recipe_digests",
+    "subject_digest",
+]
+
+PREDICATE_V3: Final = "https://aicr.run/recipe-evidence/v3"
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRecipe:
+    """A recipe text parsed once, for both digests and for decoding; `root` is None for a stream without a document."""
+
+    text: bytes
+    root: Node | None
+
+    @classmethod
+    def parse(cls, text: bytes) -> Self:
+        """Parse the first document of `text`; raises `RecipeInvalid`."""
+        return cls(text, parse_document(text))
+
+    def canonical(self, *, content_only: bool) -> bytes:
+        """The legacy canonical text, or the content-only one; raises `RecipeInvalid`."""
+        root = self.root
+        if content_only:
+            root = without_version(root)
+        return emit_document(root).encode()
+
+    def legacy_digest(self) -> str:
+        """Bare hex digest for v1, v2 and unknown predicate types."""
+        return hashlib.sha256(self.canonical(content_only=False)).hexdigest()
+
+    def content_digest(self) -> str:
+        """Bare hex digest for v3."""
+        return hashlib.sha256(self.canonical(content_only=True)).hexdigest()
+
+    def digest(self, predicate_type: str) -> str:
+        """Bare hex digest by the algorithm of `predicate_type` (evidence-format 2.3)."""
+        return self.content_digest() if predicate_type == PREDICATE_V3 else self.legacy_digest()
+
+
+def without_version(root: Node | None) -> Node | None:
+    """`root` without the pairs `version` of its top-level `metadata`, and without a `metadata` that this empties.
+
+    Never changes `root`. Where it is not certain which pair is meant (an alias among the keys, a second
+    `metadata`, a `metadata` that is an alias), the text is refused.
+    """
+    if not isinstance(root, Mapping):
+        return root
+    found = [index for index, (key, _) in enumerate(root.pairs) if key_text(key) == "metadata"]
+    if not found:
+        return root
+    key, value = root.pairs[found[0]]
+    if len(found) > 1 or isinstance(key, Alias):
+        refuse(Refusal.AMBIGUOUS_METADATA, f"metadata at line {root.pairs[found[-1]][0].line} is repeated or an alias")
+    if isinstance(value, Alias) and isinstance(value.target, Mapping):
+        refuse(Refusal.AMBIGUOUS_METADATA, f"metadata at line {key.line} is an alias")
+    if not isinstance(value, Mapping):
+        return root
+    if any(isinstance(name, Alias) and name.name == "version" for name, _ in value.pairs):
+        refuse(Refusal.AMBIGUOUS_METADATA, f"metadata at line {key.line} has an alias *version for a key")
+    kept = [pair for pair in value.pairs if key_text(pair[0]) != "version"]
+    if len(kept) == len(value.pairs):
+        return root
+    pairs = list(root.pairs)
+    if kept:
+        pairs[found[0]] = (key, Mapping(kept, value.flow, value.tag, value.anchor, value.line))
+    else:
+        del pairs[found[0]]
+    return Mapping(pairs, root.flow, root.tag, root.anchor, root.line)
+
+
+def canonicalize(text: bytes, *, content_only: bool) -> bytes:
+    """The canonical text of a recipe: legacy (2.1) or content-only (2.2); raises `RecipeInvalid`."""
+    return ParsedRecipe.parse(text).canonical(content_only=content_only)
+
+
+def subject_digest(text: bytes, *, predicate_type: str) -> str:
+    """Bare hex digest of a recipe by the algorithm of `predicate_type`; raises `RecipeInvalid`."""
+    return ParsedRecipe.parse(text).digest(predicate_type)
+
+
+def recipe_digests(text: bytes) -> tuple[str, str]:
+    """(legacy, content-only) bare hex digests from one parse; raises `RecipeInvalid`."""
+    recipe = ParsedRecipe.parse(text)
+    return recipe.legacy_digest(), recipe.content_digest()
