@@ -20,8 +20,10 @@ from app.core.bundle import (
     VerifiedSignature,
 )
 from app.core.catalogue import CatalogueVersion
+from app.core.input_form import PathKind
 from app.core.refs import Digest, OciRef
 from app.core.report import InputKind
+from app.core.tree_listing import TreeListing
 from app.core.verdict import RecipeInputs, RecipeVerdict
 
 
@@ -89,7 +91,42 @@ class ContentReader(Protocol):
     """Gathers a directory into a value."""
 
     def read(self, directory: str, /) -> Content:
-        """Every entry hashed, `CAPTURED_LIMITS` files read once, no link followed."""
+        """Every entry hashed, `CAPTURED_LIMITS` files read once, no link followed.
+
+        Raises `NotFoundError`, `DocumentInvalid` (code CONTENT_LIMIT) and, for a storage fault, `FetchError`.
+        """
+
+
+class ArchiveTars(Protocol):
+    """Archives that `GET .../archive` serves: one artifact with its signatures as an OCI-layout tar."""
+
+    def open_tar(self, path: str, /) -> AbstractContextManager[Pulled]:
+        """The artifact in a private directory that is gone when the context ends; bounded like a pull.
+
+        Raises `NotFoundError`, `DocumentInvalid` for a file that is no such archive, and `FetchError`.
+        """
+
+
+class PointerTree(Protocol):
+    """Pointer files and the committed tree on disk."""
+
+    def kind_of(self, path: str, /) -> PathKind:
+        """What stands at a path."""
+
+    def read_pointer(self, path: str, /) -> bytes:
+        """A pointer file's bytes; raises `PointerInvalid` for a link, a special file or more than 1 MiB."""
+
+    def read_file(self, path: str, /, *, max_bytes: int) -> bytes:
+        """Any regular file's bytes; raises `NotFoundError`, `InputError` and, for a storage fault, `FetchError`."""
+
+    def listing(self, root: str, /) -> TreeListing:
+        """A tree down to its source directories; raises `NotFoundError` when the root can not be read."""
+
+    def write(self, path: str, data: bytes, /) -> None:
+        """Replace a file in one step; durable once this returns."""
+
+    def relocate(self, path: str, /) -> str:
+        """Move a signed flat pointer to its canonical place; raises `ConflictError` rather than overwrite."""
 
 
 # --- verify ----------------------------------------------------------------------------------------
@@ -117,6 +154,7 @@ class JudgeJob:
     digest: Digest | None = None
     signatures: tuple[RawSignature, ...] = ()
     pointer: bytes | None = None
+    pointer_name: str = ""  # file name of the pointer, when it came from a file (E5)
     pins: Pins = field(default_factory=Pins)
     strict: bool = True
     public: bool = True
