@@ -5,6 +5,7 @@ from app.sandbox.sigstore.documents import Window, Windows
 from app.sandbox.sigstore.faults import HONEST, Faults, LeafKey, Promise, Stamp, stamps
 from app.sandbox.sigstore.log import LogVersion
 from app.sandbox.sigstore.private import SANDBOX_HOST, PrivateSigstore
+from app.sandbox.sigstore.server import SigstoreServer
 
 __all__ = [
     "HONEST",
@@ -16,6 +17,7 @@ __all__ = [
     "PrivateSigstore",
     "Promise",
     "Sct",
+    "SigstoreServer",
     "Stamp",
     "Window",
     "Windows",

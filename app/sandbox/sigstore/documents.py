@@ -74,11 +74,8 @@ def trusted_root(
     )
 
 
-def signing_config(base_url: str, *, log: LogVersion, operator: str) -> bytes:
-    """A `signing_config.json` whose services are those of `sigstore.server` at `base_url`.
-
-    A v1 log tells the time itself; a v2 log needs the timestamp authority.
-    """
+def signing_config(base_url: str, *, log: LogVersion, timestamps: bool, operator: str) -> bytes:
+    """A `signing_config.json` whose services are those of `sigstore.server` at `base_url`."""
 
     def service(path: str = "", version: int = 1) -> dict[str, Any]:
         return {
@@ -88,18 +85,17 @@ def signing_config(base_url: str, *, log: LogVersion, operator: str) -> bytes:
             "operator": operator,
         }
 
-    v2 = log is LogVersion.V2
-    return _dump(
-        {
-            "mediaType": SIGNING_CONFIG_TYPE,
-            "caUrls": [service()],
-            "oidcUrls": [service()],
-            "rekorTlogUrls": [service(version=2 if v2 else 1)],
-            "rekorTlogConfig": {"selector": "ANY"},
-            "tsaUrls": [service("/api/v1/timestamp")] if v2 else [],
-            "tsaConfig": {"selector": "ANY"},
-        }
-    )
+    version = 2 if log is LogVersion.V2 else 1
+    config: dict[str, Any] = {
+        "mediaType": SIGNING_CONFIG_TYPE,
+        "caUrls": [service()],
+        "oidcUrls": [service()],
+        "rekorTlogUrls": [service(version=version)],
+        "rekorTlogConfig": {"selector": "ANY"},
+    }
+    if timestamps:
+        config |= {"tsaUrls": [service("/api/v1/timestamp")], "tsaConfig": {"selector": "ANY"}}
+    return _dump(config)
 
 
 def _window(log: TransparencyLog, windows: Windows) -> Window:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from app.sandbox.sigstore.authority import Curve, spki
-from app.sandbox.sigstore.merkle import MerkleTree
+from app.sandbox.sigstore.merkle import MerkleTree, leaf_hash
 
 V1_FIRST_INDEX: Final = 25_579
 """Entries of an imagined earlier shard, so that a v1 entry's global index differs from the index in its proof."""
@@ -71,7 +71,7 @@ class TransparencyLog:
         self.base_url = f"https://{self.name}"
         self._tree = MerkleTree()
         self._entries: list[LoggedEntry] = []
-        self._by_body: dict[bytes, int] = {}
+        self._by_leaf: dict[str, int] = {}
         self._lock = threading.Lock()
 
     @property
@@ -88,7 +88,7 @@ class TransparencyLog:
     def append_once(self, body: bytes, integrated_at: int | None) -> tuple[Inclusion, bool]:
         """As `append`, but the entry that is already there answers for an equal body; True when it is new."""
         with self._lock:
-            known = self._by_body.get(hashlib.sha256(body).digest())
+            known = self._by_leaf.get(leaf_hash(body).hex())
             index = self._append(body, integrated_at) if known is None else known
             return self._inclusion(index, self._tree.size), known is None
 
@@ -102,6 +102,11 @@ class TransparencyLog:
         if index < 0:
             raise IndexError(index)
         return self._entries[index]
+
+    def find(self, leaf: str) -> int | None:
+        """The index of the first entry with this leaf hash (hex)."""
+        with self._lock:
+            return self._by_leaf.get(leaf)
 
     def head(self) -> str:
         """A checkpoint over today's tree."""
@@ -140,7 +145,7 @@ class TransparencyLog:
     def _append(self, body: bytes, integrated_at: int | None) -> int:
         self._entries.append(LoggedEntry(body, integrated_at))
         index = self._tree.append(body)
-        self._by_body.setdefault(hashlib.sha256(body).digest(), index)
+        self._by_leaf.setdefault(leaf_hash(body).hex(), index)
         return index
 
     def _inclusion(self, index: int, size: int) -> Inclusion:

@@ -66,6 +66,13 @@ class PrivateSigstore:
             windows=windows or Windows(),
         )
 
-    def signing_config_json(self, base_url: str, *, log: LogVersion | str = LogVersion.V2) -> bytes:
-        """Where a signer finds the services of this instance when `sigstore.server` serves them at `base_url`."""
-        return documents.signing_config(base_url, log=LogVersion(log), operator=self.host)
+    def signing_config_json(
+        self, base_url: str, *, log: LogVersion | str = LogVersion.V2, timestamps: bool | None = None
+    ) -> bytes:
+        """Where a signer finds the services of this instance when `sigstore.server` serves them at `base_url`.
+
+        A v1 log tells the time itself, a v2 log does not: `timestamps` None asks the authority for v2 only.
+        """
+        version = LogVersion(log)
+        stamped = version is LogVersion.V2 if timestamps is None else timestamps
+        return documents.signing_config(base_url, log=version, timestamps=stamped, operator=self.host)

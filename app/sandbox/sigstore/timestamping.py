@@ -1,17 +1,19 @@
 """An RFC 3161 timestamp authority: requests in, signed tokens (CMS SignedData over a TSTInfo) out."""
 
+import base64
 import hashlib
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from app.sandbox.sigstore import der
-from app.sandbox.sigstore.authority import Curve, certificate_der, timestamping_chain
+from app.sandbox.sigstore.authority import Curve, certificate_der, certificate_pem, timestamping_chain
 
 POLICY: Final = "1.3.6.1.4.1.57264.2"
 _HASHES: Final = {
@@ -62,6 +64,23 @@ def parse_request(body: bytes) -> TimestampRequest:
     raise ValueError("expected SHA-256, SHA-384 or SHA-512 in the message imprint")
 
 
+def parse_json_request(request: Mapping[str, Any]) -> TimestampRequest:
+    """The JSON form of a request that Sigstore's timestamp authority also takes; raises `ValueError`."""
+    name, digest = request.get("hashAlgorithm"), request.get("artifactHash")
+    dotted = next((dotted for dotted, known in _HASHES.items() if known == name), None)
+    if dotted is None or not isinstance(digest, str):
+        raise ValueError("expected artifactHash and a hashAlgorithm of sha256, sha384 or sha512")
+    hashed = base64.b64decode(digest, validate=True)
+    if len(hashed) != hashlib.new(_HASHES[dotted]).digest_size:
+        raise ValueError(f"expected a {name} hash, found {len(hashed)} bytes")
+    nonce = request.get("nonce")
+    return TimestampRequest(
+        _imprint(dotted, hashed),
+        der.integer(nonce)[2:] if isinstance(nonce, int) and not isinstance(nonce, bool) else None,
+        request.get("certificates") is True,
+    )
+
+
 class TimestampAuthority:
     """One P-256 key with its chain of two certificates."""
 
@@ -73,6 +92,10 @@ class TimestampAuthority:
     def chain(self) -> tuple[x509.Certificate, x509.Certificate]:
         """From the signing certificate to the root."""
         return self.leaf, self.root
+
+    def chain_pem(self) -> bytes:
+        """The chain as PEM, leaf first."""
+        return b"".join(certificate_pem(certificate) for certificate in self.chain)
 
     def stamp(self, data: bytes, at: datetime, *, status: int = 0) -> bytes:
         """A TimeStampResp over `data`, without certificates in it, as public authorities answer by default."""
