@@ -1,0 +1,176 @@
+"""JSON from outside, read strictly so that it has one meaning for every reader (trust 1.2 S2, 4).
+
+Also JSON as Go's encoder writes it, for the files of a bundle.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, NoReturn
+
+from app.core.errors import DocumentInvalid
+
+MAX_DEPTH: Final = 64
+MAX_NUMBER_CHARS: Final = 40
+"""A longer number is refused before it costs a quadratic conversion."""
+
+JsonValue = dict[str, "JsonValue"] | list["JsonValue"] | str | int | float | bool | None
+
+# A string always matches, also an unterminated one: a search never starts twice inside the same string.
+_STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_NO_BRACKET: Final = re.compile(r"[^\[\]{}]+")
+_SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_GO_ESCAPES: Final = {
+    ord("<"): "\\u003c",
+    ord(">"): "\\u003e",
+    ord("&"): "\\u0026",
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
+
+
+def load_json(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH) -> JsonValue:
+    """Load one JSON text.
+
+    Refused with `DocumentInvalid`: more than `max_bytes`, more than `max_depth` nested collections, a key that
+    an object repeats, NaN and infinities (a number too large for a double is one), integers beyond 64 bits,
+    lone surrogates, a byte-order mark, and whatever is not UTF-8 or not JSON.
+    """
+    if len(data) > max_bytes:
+        raise DocumentInvalid(f"expected at most {max_bytes} bytes of JSON, got {len(data)}")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as err:
+        raise DocumentInvalid(f"expected UTF-8, but byte {err.start} starts no character") from err
+    _check_depth(text, max_depth)
+    try:
+        value: JsonValue = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_real,
+            parse_constant=_constant,
+        )
+    except json.JSONDecodeError as err:
+        raise DocumentInvalid(f"not valid JSON: {err.msg} at line {err.lineno}, column {err.colno}") from err
+    if _SURROGATE_ESCAPE.search(text):
+        _check_surrogates(value)
+    return value
+
+
+def load_object(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH) -> dict[str, JsonValue]:
+    """Like `load_json`, for a text that must be an object."""
+    value = load_json(data, max_bytes=max_bytes, max_depth=max_depth)
+    if not isinstance(value, dict):
+        raise DocumentInvalid(f"expected a JSON object, got {type_name(value)}")
+    return value
+
+
+def type_name(value: object) -> str:
+    """What JSON calls the type of a loaded value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a string"
+    return "an array" if isinstance(value, list) else "an object"
+
+
+def refuse_case_variants(value: Mapping[str, object], known_keys: Iterable[str]) -> None:
+    """Raise `DocumentInvalid` for a key that differs from a known one only by case.
+
+    Go matches keys without regard to case, so `{"Passed": 1}` would be read there and not here.
+    """
+    folded = {key.casefold(): key for key in known_keys}
+    for key in value:
+        known = folded.get(key.casefold())
+        if known is not None and known != key:
+            raise DocumentInvalid(f"key {key[:80]!r} differs from {known!r} only by case")
+
+
+def go_json(value: object) -> bytes:
+    """`value` as Go's encoder writes it: indented by two, keys in their order, HTML escaped, one final newline.
+
+    Raises `ValueError` for a float that Go and Python print differently.
+    """
+    text = json.dumps(_whole_numbers(value), indent=2, ensure_ascii=False, allow_nan=False)
+    return (text.translate(_GO_ESCAPES) + "\n").encode()
+
+
+def _check_depth(text: str, max_depth: int) -> None:
+    """Count brackets outside of strings, before anything recurses."""
+    if text.count("[") + text.count("{") <= max_depth:
+        return
+    depth = 0
+    for bracket in _NO_BRACKET.sub("", _STRING.sub("", text)):
+        if bracket in "[{":
+            depth += 1
+            if depth > max_depth:
+                raise DocumentInvalid(f"expected at most {max_depth} nested levels of JSON, got more")
+        else:
+            depth -= 1
+
+
+def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise DocumentInvalid(f"key {key[:80]!r} is repeated in one JSON object")
+            seen.add(key)
+    return value
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_NUMBER_CHARS:
+        raise DocumentInvalid(f"expected a number of at most {MAX_NUMBER_CHARS} characters, got {len(digits)}")
+    value = int(digits)
+    if not -(1 << 63) <= value < 1 << 64:
+        raise DocumentInvalid(f"expected an integer of at most 64 bits, got {digits}")
+    return value
+
+
+def _real(digits: str) -> float:
+    if len(digits) > MAX_NUMBER_CHARS:
+        raise DocumentInvalid(f"expected a number of at most {MAX_NUMBER_CHARS} characters, got {len(digits)}")
+    value = float(digits)
+    if not math.isfinite(value):
+        raise DocumentInvalid(f"expected a finite number, got {digits}")
+    return value
+
+
+def _constant(name: str) -> NoReturn:
+    raise DocumentInvalid(f"expected a finite number, got {name}")
+
+
+def _check_surrogates(value: JsonValue) -> None:
+    pending: list[JsonValue] = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending.extend(item)
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+        elif isinstance(item, str) and _LONE_SURROGATE.search(item):
+            raise DocumentInvalid("a JSON string holds half of a surrogate pair")
+
+
+def _whole_numbers(value: object) -> object:
+    """`value` with whole floats as integers, as Go prints them."""
+    if isinstance(value, Mapping):
+        return {key: _whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole_numbers(item) for item in value]
+    if isinstance(value, float):
+        if value.is_integer() and abs(value) < 1e15:
+            return int(value)
+        if not 1e-4 <= abs(value) < 1e15:
+            raise ValueError(f"float {value!r} has no form that Go and Python share")
+    return value
