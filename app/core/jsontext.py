@@ -12,6 +12,9 @@ from typing import Final, NoReturn
 from app.core.errors import DocumentInvalid
 
 MAX_DEPTH: Final = 64
+MAX_BYTES: Final = 10 << 20
+"""Upstream's cap for statements, signatures and reports (evidence-format 8.3)."""
+
 MAX_NUMBER_CHARS: Final = 40
 """A longer number is refused before it costs a quadratic conversion."""
 
@@ -31,54 +34,37 @@ _GO_ESCAPES: Final = {
 }
 
 
-def load_json(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH) -> JsonValue:
-    """Load one JSON text.
+class _Refused(Exception):
+    """A rule of this module spoke, below the frame that knows what the text is called."""
+
+
+def parse_json(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, what: str = "JSON") -> JsonValue:
+    """Read one JSON text; `what` names it in messages.
 
     Refused with `DocumentInvalid`: more than `max_bytes`, more than `max_depth` nested collections, a key that
     an object repeats, NaN and infinities (a number too large for a double is one), integers beyond 64 bits,
     lone surrogates, a byte-order mark, and whatever is not UTF-8 or not JSON.
     """
     if len(data) > max_bytes:
-        raise DocumentInvalid(f"expected at most {max_bytes} bytes of JSON, got {len(data)}")
+        raise DocumentInvalid(f"{what}: expected at most {max_bytes} bytes of JSON, got {len(data)}")
     try:
-        text = data.decode()
+        return _parse(data.decode(), max_depth)
     except UnicodeDecodeError as err:
-        raise DocumentInvalid(f"expected UTF-8, but byte {err.start} starts no character") from err
-    _check_depth(text, max_depth)
-    try:
-        value: JsonValue = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_real,
-            parse_constant=_constant,
-        )
+        raise DocumentInvalid(f"{what}: expected UTF-8, but byte {err.start} starts no character") from err
     except json.JSONDecodeError as err:
-        raise DocumentInvalid(f"not valid JSON: {err.msg} at line {err.lineno}, column {err.colno}") from err
+        raise DocumentInvalid(f"{what}: not valid JSON: {err.msg} at line {err.lineno}, column {err.colno}") from err
+    except _Refused as err:
+        raise DocumentInvalid(f"{what}: {err}") from err
+
+
+def _parse(text: str, max_depth: int) -> JsonValue:
+    _check_depth(text, max_depth)
+    value: JsonValue = json.loads(
+        text, object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_constant
+    )
     if _SURROGATE_ESCAPE.search(text):
         _check_surrogates(value)
     return value
-
-
-def load_object(data: bytes, *, max_bytes: int, max_depth: int = MAX_DEPTH) -> dict[str, JsonValue]:
-    """Like `load_json`, for a text that must be an object."""
-    value = load_json(data, max_bytes=max_bytes, max_depth=max_depth)
-    if not isinstance(value, dict):
-        raise DocumentInvalid(f"expected a JSON object, got {type_name(value)}")
-    return value
-
-
-def type_name(value: object) -> str:
-    """What JSON calls the type of a loaded value."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int | float):
-        return "a number"
-    if isinstance(value, str):
-        return "a string"
-    return "an array" if isinstance(value, list) else "an object"
 
 
 def refuse_case_variants(value: Mapping[str, object], known_keys: Iterable[str]) -> None:
@@ -111,7 +97,7 @@ def _check_depth(text: str, max_depth: int) -> None:
         if bracket in "[{":
             depth += 1
             if depth > max_depth:
-                raise DocumentInvalid(f"expected at most {max_depth} nested levels of JSON, got more")
+                raise _Refused(f"expected at most {max_depth} nested levels of JSON, got more")
         else:
             depth -= 1
 
@@ -122,31 +108,31 @@ def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise DocumentInvalid(f"key {key[:80]!r} is repeated in one JSON object")
+                raise _Refused(f"key {key[:80]!r} is repeated in one JSON object")
             seen.add(key)
     return value
 
 
 def _integer(digits: str) -> int:
     if len(digits) > MAX_NUMBER_CHARS:
-        raise DocumentInvalid(f"expected a number of at most {MAX_NUMBER_CHARS} characters, got {len(digits)}")
+        raise _Refused(f"expected a number of at most {MAX_NUMBER_CHARS} characters, got {len(digits)}")
     value = int(digits)
     if not -(1 << 63) <= value < 1 << 64:
-        raise DocumentInvalid(f"expected an integer of at most 64 bits, got {digits}")
+        raise _Refused(f"expected an integer of at most 64 bits, got {digits}")
     return value
 
 
 def _real(digits: str) -> float:
     if len(digits) > MAX_NUMBER_CHARS:
-        raise DocumentInvalid(f"expected a number of at most {MAX_NUMBER_CHARS} characters, got {len(digits)}")
+        raise _Refused(f"expected a number of at most {MAX_NUMBER_CHARS} characters, got {len(digits)}")
     value = float(digits)
     if not math.isfinite(value):
-        raise DocumentInvalid(f"expected a finite number, got {digits}")
+        raise _Refused(f"expected a finite number, got {digits}")
     return value
 
 
 def _constant(name: str) -> NoReturn:
-    raise DocumentInvalid(f"expected a finite number, got {name}")
+    raise _Refused(f"expected a finite number, got {name}")
 
 
 def _check_surrogates(value: JsonValue) -> None:
@@ -159,7 +145,7 @@ def _check_surrogates(value: JsonValue) -> None:
         elif isinstance(item, list):
             pending.extend(item)
         elif isinstance(item, str) and _LONE_SURROGATE.search(item):
-            raise DocumentInvalid("a JSON string holds half of a surrogate pair")
+            raise _Refused("a JSON string holds half of a surrogate pair")
 
 
 def _whole_numbers(value: object) -> object:

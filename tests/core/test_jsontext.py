@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.errors import DocumentInvalid
-from app.core.jsontext import go_json, load_json, load_object, refuse_case_variants
+from app.core.jsontext import go_json, parse_json, refuse_case_variants
 
 LIMIT = 1 << 20
 
@@ -40,7 +40,7 @@ REFUSED = [
 @pytest.mark.parametrize(("data", "message"), REFUSED)
 def test_what_readers_could_take_differently_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(DocumentInvalid) as caught:
-        load_json(data, max_bytes=LIMIT)
+        parse_json(data, max_bytes=LIMIT)
     assert message in caught.value.message
 
 
@@ -58,15 +58,18 @@ ACCEPTED = [
 
 @pytest.mark.parametrize(("data", "value"), ACCEPTED)
 def test_plain_json_is_read_as_python_reads_it(data: bytes, value: object) -> None:
-    assert load_json(data, max_bytes=LIMIT) == value
+    assert parse_json(data, max_bytes=LIMIT) == value
 
 
-def test_an_object_is_asked_for_by_name() -> None:
-    assert load_object(b"{}", max_bytes=10) == {}
-    with pytest.raises(DocumentInvalid, match="expected a JSON object, got an array"):
-        load_object(b"[]", max_bytes=10)
-    with pytest.raises(DocumentInvalid, match="expected a JSON object, got null"):
-        load_object(b"null", max_bytes=10)
+def test_messages_name_the_document() -> None:
+    with pytest.raises(DocumentInvalid, match=r"^manifest\.json: key 'a' is repeated"):
+        parse_json(b'{"a": 1, "a": 2}', what="manifest.json")
+    with pytest.raises(DocumentInvalid, match=r"^manifest\.json: expected at most 1 bytes"):
+        parse_json(b"[]", max_bytes=1, what="manifest.json")
+
+
+def test_a_float_that_no_double_holds_exactly_is_still_a_number() -> None:
+    assert parse_json(b"[0.1, 1e3]") == [0.1, 1000.0]
 
 
 CASE_VARIANTS = [
@@ -114,14 +117,14 @@ _JSON = st.recursive(
 @given(_JSON)
 @settings(deadline=None)
 def test_what_go_json_writes_is_read_back(value: object) -> None:
-    assert load_json(go_json(value), max_bytes=LIMIT) == value
+    assert parse_json(go_json(value), max_bytes=LIMIT) == value
 
 
 @given(st.binary(max_size=120))
 @settings(deadline=None)
 def test_any_bytes_give_a_value_or_a_refusal(data: bytes) -> None:
     try:
-        value = load_json(data, max_bytes=LIMIT)
+        value = parse_json(data, max_bytes=LIMIT)
     except DocumentInvalid:
         return
     assert value == json.loads(data)
