@@ -5,11 +5,11 @@ Whether a subject is the pulled artifact is rule S16 in the signature judge; whe
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from app.core.bundle import PHASES, Statement, Subject
 from app.core.errors import DocumentInvalid
-from app.core.jsontext import load_object, refuse_case_variants
+from app.core.jsontext import JsonValue, parse_json, refuse_case_variants
 
 STATEMENT_V1: Final = "https://in-toto.io/Statement/v1"
 STATEMENT_V01: Final = "https://in-toto.io/Statement/v0.1"
@@ -81,6 +81,8 @@ def read_statement(payload: bytes) -> Statement:
     read it and Python's would not, so two verifiers would see two different statements.
     """
     document = _load(payload)
+    if not isinstance(document, dict):
+        raise DocumentInvalid("expected a statement that is a JSON object, got something else")
     predicate_type = document.get("predicateType")
     if not isinstance(predicate_type, str) or not predicate_type:
         raise DocumentInvalid("expected a statement with a predicateType, got none")
@@ -95,15 +97,15 @@ def read_statement(payload: bytes) -> Statement:
     return Statement(payload, statement_type, predicate_type, _subjects(document.get("subject")), predicate)
 
 
-def _load(payload: bytes) -> dict[str, Any]:
+def _load(payload: bytes) -> JsonValue:
     """The payload as strict JSON, in which no known key is spelled in another case."""
     try:
-        document: dict[str, Any] = load_object(payload, max_bytes=MAX_STATEMENT_BYTES)
+        document = parse_json(payload, max_bytes=MAX_STATEMENT_BYTES, what="statement")
         _refuse_variants(document, _STATEMENT)
-        if document.get("predicateType") in RECIPE_EVIDENCE_TYPES:
+        if isinstance(document, dict) and document.get("predicateType") in RECIPE_EVIDENCE_TYPES:
             _refuse_variants(document.get("predicate"), _PREDICATE)
     except DocumentInvalid as err:
-        raise DocumentInvalid(f"the statement is no strict JSON: {err.message}", code=JSON_NOT_STRICT) from err
+        raise DocumentInvalid(err.message, code=JSON_NOT_STRICT) from err
     return document
 
 

@@ -29,6 +29,7 @@ MEDIA_TYPES: Final = frozenset(
 )
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 ENTRY_KINDS: Final = {"dsse": "0.0.1", "hashedrekord": "0.0.2"}
+MAX_PAYLOAD_TOKENS: Final = 200_000
 MAX_TIMESTAMPS: Final = 32
 MAX_LEAF_LIFETIME: Final = timedelta(minutes=30)
 PULL_REQUEST_TRIGGERS: Final = frozenset({"pull_request", "pull_request_target"})
@@ -97,6 +98,13 @@ def s1_size(case: Case) -> Fault | None:
         return _malformed("S1", f"expected a Sigstore bundle of at most {case.max_bytes} bytes, got {len(case.raw)}")
     if (tokens := count_tokens(case.raw)) > MAX_JSON_TOKENS:
         return _malformed("S1", f"expected a bundle of at most {MAX_JSON_TOKENS} JSON tokens, got {tokens}")
+    return None
+
+
+def s1_payload(case: Case) -> Fault | None:
+    """The same for the payload, whose size is bounded already: ten million brackets are gigabytes when parsed."""
+    if (tokens := count_tokens(case.envelope.payload)) > MAX_PAYLOAD_TOKENS:
+        return _malformed("S1", f"expected a payload of at most {MAX_PAYLOAD_TOKENS} JSON tokens, got {tokens}")
     return None
 
 
@@ -353,6 +361,7 @@ def _repository(identity: str) -> str:
 
 CHECKS: tuple[Check, ...] = (
     Check("S1", Stage.BYTES, s1_size),
+    Check("S1", Stage.DOCUMENT, s1_payload),
     Check("S2", Stage.DOCUMENT, s2_strict_json),
     Check("S3", Stage.DOCUMENT, s3_media_type),
     Check("S4", Stage.DOCUMENT, s4_payload_type),
