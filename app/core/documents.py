@@ -10,7 +10,7 @@ This is the one module of the core that imports pydantic; import it only where a
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
@@ -54,7 +54,7 @@ class _Foreign(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_go_reads_it(cls, value: Any) -> Any:
+    def _without_nulls(cls, value: object) -> object:
         if not isinstance(value, dict):
             return value
         return {key: item for key, item in value.items() if item is not None}
@@ -199,7 +199,7 @@ class Predicate(_Foreign):
 
     @property
     def dimensions(self) -> tuple[DimensionMatch, ...]:
-        """criteriaMatch row by row, as recorded."""
+        """The criteria match, row by row, as recorded."""
         return tuple(
             DimensionMatch(row.dimension, row.match, row.recipe_requires, row.fingerprint_provides)
             for row in self.criteria_match.per_dimension

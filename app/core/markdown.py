@@ -127,7 +127,7 @@ def _phases(predicate: Mapping[str, object]) -> str:
 def _phase(name: str, counts: Mapping[str, object]) -> str:
     """One line; a phase in which nothing ran is no pass (E9), so it gets no check mark."""
     passed, failed, skipped = (_count(counts.get(key)) for key in ("passed", "failed", "skipped"))
-    mark = "❌" if failed else "✅" if passed else "➖"
+    mark = "❌" if failed else "✅" if passed else "⚪"
     note = "" if passed or failed or skipped else " (nothing recorded)"
     return f"- {mark} **{name}** passed={passed} failed={failed} skipped={skipped}{note}"
 
@@ -136,15 +136,9 @@ def _bom(predicate: Mapping[str, object]) -> str:
     bom = _mapping(predicate.get("bom"))
     if not bom:
         return ""
-    return "\n".join(
-        [
-            "### BOM",
-            "",
-            f"- {escape(bom.get('format', ''))} {escape(bom.get('version', ''))}, "
-            f"{_count(bom.get('imageCount'))} components",
-            f"- digest {code(bom.get('digest', ''))}",
-        ]
-    )
+    name = f"{escape(bom.get('format', ''))} {escape(bom.get('version', ''))}"
+    components = f"{_count(bom.get('imageCount'))} components"
+    return "\n".join(["### BOM", "", f"- {name}, {components}", f"- digest {code(bom.get('digest', ''))}"])
 
 
 def _redaction(predicate: Mapping[str, object]) -> str:

@@ -5,7 +5,7 @@ Nothing here opens a file: reading, writing and moving are in `adapters.files`; 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -184,9 +184,9 @@ def _time(text: str) -> datetime | None:
     if not text:
         return None
     found = _TIME.fullmatch(text)
+    if found is None:
+        raise _malformed("attestedAt", "a timestamp")
     try:
-        if found is None:
-            raise ValueError(text)
         year, month, day, hour, minute, second, fraction, zone = found.groups()
         clock = f"{int(hour or 0):02}:{minute or '00'}:{second or '00'}.{(fraction or '')[:6]:0<6}"
         stamp = f"{year}-{int(month):02}-{int(day):02}T{clock}{_zone(zone)}"
@@ -261,6 +261,7 @@ def _escape(char: str) -> str:
 
 
 def time_text(at: datetime) -> str:
+    """RFC 3339 in UTC with `Z`, without a fraction when it is zero."""
     return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="auto") + "Z"
 
 
@@ -316,8 +317,7 @@ def canonical_suffix(pointer: Pointer) -> str:
 
 
 def _is_path_segment(text: str) -> bool:
-    bad: Callable[[str], bool] = lambda char: char in "/\\\0"  # noqa: E731
-    return text not in {"", ".", ".."} and not any(map(bad, text))
+    return text not in {"", ".", ".."} and not any(char in "/\\\0" for char in text)
 
 
 def require_signable(pointer: Pointer) -> None:
