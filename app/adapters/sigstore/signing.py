@@ -212,7 +212,7 @@ def _service_failed(service: str, err: Exception) -> FetchError:
     if status is not None:
         return FetchError(f"{service} answered with status {status}: {_answer(err)}", http_status=status)
     wire = _wire_error(err)
-    if wire is not None and wire.request is not None and wire.request.url:
+    if wire is not None and wire.request is not None and isinstance(wire.request.url, str):
         service = _printable(wire.request.url.partition("?")[0])
     timed_out = isinstance(wire, requests.Timeout)
     category = Category.TIMEOUT if timed_out else Category.UNAVAILABLE

@@ -5,7 +5,7 @@ from typing import Final
 
 from app.sandbox.identities import SandboxIdentity
 from app.sandbox.sigstore import documents
-from app.sandbox.sigstore.authority import CertificateAuthority, CtLog, Curve
+from app.sandbox.sigstore.authority import EPOCH, CertificateAuthority, CtLog, Curve
 from app.sandbox.sigstore.documents import Windows
 from app.sandbox.sigstore.faults import HONESTLY, Faults
 from app.sandbox.sigstore.log import LogVersion, TransparencyLog
@@ -13,6 +13,7 @@ from app.sandbox.sigstore.mint import Instance, mint
 from app.sandbox.sigstore.timestamping import TimestampAuthority
 
 SANDBOX_HOST: Final = "sandbox.example"
+GENESIS: Final = b'{"apiVersion":"0.0.0","kind":"sandbox-genesis","spec":{}}'
 
 
 class PrivateSigstore:
@@ -20,13 +21,20 @@ class PrivateSigstore:
 
     It certifies whoever it is asked to, also identities of public issuers: only who loads its trusted root believes
     it, and that is why such a root must be limited to issuers (service 2, `TRUSTED_ROOT`).
+
+    Logs begin with one entry that is nobody's. With `empty_logs` the first signature has index 0 and a proof without
+    hashes, which no long-running log gives out any more: encoders that drop protobuf defaults then write bundles that
+    strict readers refuse.
     """
 
-    def __init__(self, *, curve: Curve = Curve.P256, host: str = SANDBOX_HOST) -> None:
+    def __init__(self, *, curve: Curve = Curve.P256, host: str = SANDBOX_HOST, empty_logs: bool = False) -> None:
         self.host = host
         self.ca = CertificateAuthority(host, curve=curve)
         self.ct_log = CtLog()
         self.logs = {version: TransparencyLog(version, host) for version in LogVersion}
+        if not empty_logs:
+            for log in self.logs.values():
+                log.append(GENESIS, int(EPOCH.timestamp()))
         self.timestamping = TimestampAuthority(host)
         self.instance = Instance(
             self.ca, self.ct_log, self.timestamping, CtLog(), TimestampAuthority("stranger.example")
