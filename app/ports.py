@@ -210,6 +210,8 @@ class Record:
     allowlisted: bool
     state_at_ingest: Mapping[str, object]  # before, after (recipe state), staleness, commit: when it came in
     locations: tuple["Location", ...] = ()
+    party: str = ""
+    latest: bool = True  # no newer record of the same source and recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +230,27 @@ class Kept:
 
     created: bool
     record: Record
-    before: RecipeVerdict | None  # None when the recipe was unknown
-    after: RecipeVerdict
+    before: "RecipeSummary | None"  # None when the recipe was unknown
+    after: "RecipeSummary"
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """Evidence that was taken in once, by its event; `rebuild` expects a run for each."""
+
+    digest: Digest
+    source_id: str
+    signature_sha256: str
+    received: Received
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Who did what to evidence, why and when."""
+
+    at: datetime
+    actor: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +359,10 @@ class EvidenceStore(Protocol):
         """
 
     def add_location(self, digest: Digest, received: Received, /) -> None:
-        """Note that a known digest was seen at a reference."""
+        """Note that a digest was seen at a reference; a sighting less than an hour old is not noted again.
+
+        Raises `NotFoundError` for a digest that no record has.
+        """
 
     def find_by_signature(self, digest: Digest, signature_sha256: str, /) -> Record | None:
         """The record of exactly this bundle and signature."""
@@ -389,6 +413,18 @@ class EvidenceStore(Protocol):
     def allowlists(self) -> tuple[AllowlistVersion, ...]:
         """Every version that was in force, oldest first; the last one is in force."""
 
+    def retract(self, digest: Digest, source_id: str, act: Act, /, *, retracted: bool, project: Project) -> bool:
+        """Take a record's passes away, or give them back; False when that was so already.
+
+        Raises `NotFoundError` without such a record. Nothing is removed.
+        """
+
+    def set_gone(self, digest: Digest, at: datetime, /, *, gone: bool, project: Project) -> bool:
+        """Note that no location of a digest is left, or that one is again; False when that was so already.
+
+        Raises `NotFoundError` without a record of it.
+        """
+
     def record_attempt(self, attempt: Attempt, /) -> Attempt:
         """Keep an attempt, or raise the counter of its twin: same outcome, code and digest (else reference).
 
@@ -413,7 +449,13 @@ class EvidenceStore(Protocol):
         """Give a lease back."""
 
     def replay(self) -> Iterator["Event"]:
-        """The event table, oldest first."""
+        """The event table, oldest first; keys `text` and `pointer` of its data name texts by sha256."""
+
+    def text(self, sha256: str, /) -> bytes:
+        """A text that an event names; raises `NotFoundError`."""
+
+    def acknowledged(self) -> Iterator[Acknowledged]:
+        """All evidence that was taken in, oldest first: what a rebuild judges again from the archive."""
 
     def rebuild(
         self,

@@ -6,7 +6,11 @@ a store can keep the line as it is. Ages change by themselves: `nextChange` says
 
 from datetime import UTC, datetime
 
-from app.core.verdict import GRID_PHASES, RecipeVerdict, State
+from app.core.bundle import Run
+from app.core.staleness import Match
+from app.core.staleness import match as matching
+from app.core.statement import RECIPE_EVIDENCE_V3
+from app.core.verdict import GRID_PHASES, RecipeVerdict, Staleness, State
 
 
 def instant(at: datetime | None) -> str | None:
@@ -49,3 +53,35 @@ def summarize(verdict: RecipeVerdict) -> dict[str, object]:
         "published": catalogue is not None and not catalogue.retired,
         "nextChange": instant(verdict.next_change),
     }
+
+
+def state_at_ingest(run: Run, before: str | None, after: RecipeVerdict) -> dict[str, object]:
+    """What is kept beside a record for ever: the recipe's state around its ingest, and how current it was then.
+
+    `before` is None when the recipe was unknown; `commit` is the catalogue's, null without one. A record that is not
+    its source's newest was SUPERSEDED when it came.
+    """
+    standing = next((s for s in after.sources if s.digest == run.digest and s.source_id == run.source_id), None)
+    codes = {reason.reason for reason in standing.staleness} if standing else _codes_of_unlisted(run, after)
+    return {
+        "before": before,
+        "after": after.state.value,
+        "staleness": sorted(code.value for code in codes),
+        "commit": None if after.catalogue is None else after.catalogue.commit,
+    }
+
+
+def _codes_of_unlisted(run: Run, after: RecipeVerdict) -> set[Staleness]:
+    """Of a run that stands for no source: set aside, or older than what its source already had."""
+    codes = {Staleness.SUPERSEDED} if any(s.source_id == run.source_id for s in after.sources) else set()
+    catalogue = after.catalogue
+    match matching(run, None if catalogue is None or catalogue.retired else catalogue):
+        case Match.DRIFTED:
+            codes.add(Staleness.DRIFTED)
+        case Match.UNKNOWN:
+            codes.add(Staleness.UNKNOWN_CURRENT)
+        case Match.CURRENT:
+            pass
+    if run.predicate_type != RECIPE_EVIDENCE_V3:
+        codes.add(Staleness.LEGACY_PREDICATE)
+    return codes

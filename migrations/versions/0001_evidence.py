@@ -149,6 +149,19 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_catalogue_versions_recipe_seq"), "catalogue_versions", ["recipe", "seq"], unique=False)
     op.create_table(
+        "disappearances",
+        sa.Column("seq", _KEY, autoincrement=False, nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("since", _INSTANT, nullable=False),
+        sa.Column("until", _INSTANT, nullable=True),
+        sa.CheckConstraint(
+            "length(digest) = 64 AND ltrim(digest, '0123456789abcdef') = ''", name=op.f("ck_disappearances_digest_hex")
+        ),
+        sa.ForeignKeyConstraint(["seq"], ["events.seq"], name=op.f("fk_disappearances_seq_events")),
+        sa.PrimaryKeyConstraint("seq", name=op.f("pk_disappearances")),
+    )
+    op.create_index(op.f("ix_disappearances_digest"), "disappearances", ["digest"], unique=False)
+    op.create_table(
         "recipe_sources",
         sa.Column("recipe", sa.Text(), nullable=False),
         sa.Column("source_id", sa.String(length=64), nullable=False),
@@ -175,6 +188,7 @@ def upgrade() -> None:
         sa.Column("logged_at", _INSTANT, nullable=False),
         sa.Column("received_at", _INSTANT, nullable=False),
         sa.Column("party", sa.Text(), nullable=False),
+        sa.Column("source_owner", sa.Text(), nullable=False),
         sa.Column("exit", sa.SmallInteger(), nullable=False),
         sa.Column("weightless", sa.Text(), nullable=False),
         sa.Column("public", sa.Boolean(), nullable=False),
@@ -209,20 +223,46 @@ def upgrade() -> None:
     op.create_index(op.f("ix_records_recipe_id"), "records", ["recipe", "id"], unique=False)
     op.create_index(op.f("ix_records_source_id_id"), "records", ["source_id", "id"], unique=False)
     op.create_table(
+        "retractions",
+        sa.Column("seq", _KEY, autoincrement=False, nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("source_id", sa.String(length=64), nullable=False),
+        sa.Column("recipe", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("since", _INSTANT, nullable=False),
+        sa.Column("until", _INSTANT, nullable=True),
+        sa.CheckConstraint(
+            "length(digest) = 64 AND ltrim(digest, '0123456789abcdef') = ''", name=op.f("ck_retractions_digest_hex")
+        ),
+        sa.ForeignKeyConstraint(["seq"], ["events.seq"], name=op.f("fk_retractions_seq_events")),
+        sa.ForeignKeyConstraint(["source_id"], ["sources.id"], name=op.f("fk_retractions_source_id_sources")),
+        sa.PrimaryKeyConstraint("seq", name=op.f("pk_retractions")),
+    )
+    op.create_index(op.f("ix_retractions_recipe"), "retractions", ["recipe"], unique=False)
+    op.create_table(
         "latest",
         sa.Column("recipe", sa.Text(), nullable=False),
-        sa.Column("source_id", sa.String(length=64), nullable=False),
         sa.Column("scope", sa.String(length=8), nullable=False),
+        sa.Column("source_id", sa.String(length=64), nullable=False),
         sa.Column("key", sa.String(length=32), nullable=False),
         sa.Column("record_id", _KEY, nullable=False),
-        sa.Column("recipe_digest", sa.String(length=64), nullable=False),
         sa.Column("attested_at", _INSTANT, nullable=False),
         sa.Column("logged_at", _INSTANT, nullable=False),
         sa.Column("digest", sa.String(length=64), nullable=False),
-        sa.CheckConstraint("scope IN ('source', 'version', 'digest')", name=op.f("ck_latest_scope_known")),
+        sa.CheckConstraint("scope IN ('run', 'source')", name=op.f("ck_latest_scope_known")),
         sa.ForeignKeyConstraint(["record_id"], ["records.id"], name=op.f("fk_latest_record_id_records")),
         sa.ForeignKeyConstraint(["source_id"], ["sources.id"], name=op.f("fk_latest_source_id_sources")),
-        sa.PrimaryKeyConstraint("recipe", "source_id", "scope", "key", name=op.f("pk_latest")),
+        sa.PrimaryKeyConstraint("recipe", "scope", "source_id", "key", name=op.f("pk_latest")),
+    )
+    op.create_table(
+        "name_claims",
+        sa.Column("recipe", sa.Text(), nullable=False),
+        sa.Column("key", sa.String(length=32), nullable=False),
+        sa.Column("record_id", _KEY, nullable=False),
+        sa.Column("logged_at", _INSTANT, nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.ForeignKeyConstraint(["record_id"], ["records.id"], name=op.f("fk_name_claims_record_id_records")),
+        sa.PrimaryKeyConstraint("recipe", "key", name=op.f("pk_name_claims")),
     )
     op.create_table(
         "results",
@@ -246,7 +286,6 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["record_id"], ["records.id"], name=op.f("fk_run_prints_record_id_records")),
         sa.PrimaryKeyConstraint("value", "kind", "record_id", name=op.f("pk_run_prints")),
     )
-
     for table in APPEND_ONLY:
         _forbid_change(table)
 

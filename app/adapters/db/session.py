@@ -71,22 +71,29 @@ class Database:
             with connection.begin():
                 yield connection
 
-    def write(self, work: Callable[[Connection], Result], *, relaxed: bool = False, patient: bool = False) -> Result:
-        """Run `work` in one transaction and commit; once more from the start when it lost a race.
+    def write(
+        self,
+        work: Callable[[Connection], Result],
+        *,
+        relaxed: bool = False,
+        patient: bool = False,
+        tries: int = RETRIES,
+    ) -> Result:
+        """Run `work` in one transaction and commit; again from the start when it lost a race.
 
         `relaxed` gives up durability of this transaction alone; `patient` lifts the limits on waiting.
         """
         with store_errors():
-            for attempt in range(RETRIES):
+            for left in reversed(range(tries)):
                 try:
                     with self._transaction(relaxed=relaxed, patient=patient) as connection:
                         return work(connection)
                 except LostRace:
-                    if attempt == RETRIES - 1:
+                    if not left:
                         raise
                 except DBAPIError as err:
                     lost = isinstance(err, IntegrityError) or getattr(err.orig, "sqlstate", None) in _LOST_RACE
-                    if attempt == RETRIES - 1 or not lost:
+                    if not left or not lost:
                         raise
         raise AssertionError("unreachable: the last try returns or raises")
 

@@ -3,8 +3,7 @@
 | kind | tables |
 |---|---|
 | truth, append-only (triggers hold it) | `events`, `texts` |
-| projections, made anew by `rebuild` | `sources`, `records`, `results`, `run_prints`, `locations`, `latest`, \
-`recipe_sources`, `recipe_state`, `catalogue_versions`, `allowlist_versions` |
+| projections, made anew by `rebuild` | `PROJECTIONS` |
 | passing | `attempts`, `leases` |
 | about the database itself | `meta` |
 
@@ -42,10 +41,9 @@ metadata = MetaData(
     }
 )
 
-EVENT_KINDS = ("evidence-received", "location-seen", "allowlist-activated", "catalogue-pushed")
 ATTEMPT_OUTCOMES = ("accepted", "refused", "no-verdict")
 SOURCE_CLASSES = ("first-party", "community", "partner")
-LATEST_SCOPES = ("source", "version", "digest")
+LATEST_SCOPES = ("run", "source")
 
 
 def _hex(column: str, *, optional: bool = False) -> CheckConstraint:
@@ -122,6 +120,7 @@ records = Table(
     Column("logged_at", Instant, nullable=False),
     Column("received_at", Instant, nullable=False),
     Column("party", Words, nullable=False),
+    Column("source_owner", Words, nullable=False),
     Column("exit", SmallInteger, nullable=False),
     Column("weightless", Words, nullable=False),
     Column("public", Boolean, nullable=False),
@@ -182,16 +181,26 @@ latest = Table(
     "latest",
     metadata,
     Column("recipe", Words, nullable=False),
+    Column("scope", String(8), nullable=False),  # run: newest of a retention key; source: newest of all
     Column("source_id", String(64), ForeignKey("sources.id"), nullable=False),
-    Column("scope", String(8), nullable=False),
-    Column("key", String(32), nullable=False),  # hash of what the scope tells apart: see `latest`
+    Column("key", String(32), nullable=False),  # hash of `core.latest.retention_key`, empty for scope source
     Column("record_id", Key, ForeignKey("records.id"), nullable=False),
-    Column("recipe_digest", String(64), nullable=False),
     Column("attested_at", Instant, nullable=False),
     Column("logged_at", Instant, nullable=False),
     Column("digest", String(64), nullable=False),
-    PrimaryKeyConstraint("recipe", "source_id", "scope", "key"),
+    PrimaryKeyConstraint("recipe", "scope", "source_id", "key"),
     _one_of("scope", LATEST_SCOPES),
+)
+
+name_claims = Table(
+    "name_claims",
+    metadata,
+    Column("recipe", Words, nullable=False),
+    Column("key", String(32), nullable=False),  # hash of what `core.latest.earliest_claims` groups by
+    Column("record_id", Key, ForeignKey("records.id"), nullable=False),
+    Column("logged_at", Instant, nullable=False),
+    Column("digest", String(64), nullable=False),
+    PrimaryKeyConstraint("recipe", "key"),
 )
 
 recipe_sources = Table(
@@ -237,6 +246,31 @@ allowlist_versions = Table(
     Column("text_sha256", String(64), ForeignKey("texts.sha256"), nullable=False),
 )
 
+retractions = Table(
+    "retractions",
+    metadata,
+    Column("seq", Key, ForeignKey("events.seq"), primary_key=True, autoincrement=False),
+    Column("digest", String(64), nullable=False),
+    Column("source_id", String(64), ForeignKey("sources.id"), nullable=False),
+    Column("recipe", Words, nullable=False),
+    Column("reason", Words, nullable=False),
+    Column("since", Instant, nullable=False),
+    Column("until", Instant),
+    Index(None, "recipe"),
+    _hex("digest"),
+)
+
+disappearances = Table(
+    "disappearances",
+    metadata,
+    Column("seq", Key, ForeignKey("events.seq"), primary_key=True, autoincrement=False),
+    Column("digest", String(64), nullable=False),
+    Column("since", Instant, nullable=False),
+    Column("until", Instant),
+    Index(None, "digest"),
+    _hex("digest"),
+)
+
 attempts = Table(
     "attempts",
     metadata,
@@ -274,6 +308,9 @@ PROJECTIONS = (
     results,
     run_prints,
     latest,
+    name_claims,
+    retractions,
+    disappearances,
     recipe_sources,
     locations,
     records,

@@ -1,0 +1,136 @@
+"""What people and the recheck say about evidence afterwards: retracted, withdrawn, bundle gone, bundle found.
+
+Nothing is removed: an act is an event, and a row that holds from `since` until another act ends it.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from app.adapters.db import events
+from app.adapters.db.codec import claim_values, run_of
+from app.adapters.db.projection import advance_claims, refresh
+from app.adapters.db.records import RUN_COLUMNS
+from app.adapters.db.session import Database
+from app.adapters.db.tables import disappearances, name_claims, records, retractions, sources
+from app.core.errors import NotFoundError
+from app.core.refs import Digest
+from app.ports import Act, Project
+
+
+def retract(
+    database: Database,
+    connection: Connection,
+    digest: Digest,
+    source_id: str,
+    act: Act,
+    *,
+    retracted: bool,
+    project: Project,
+) -> bool:
+    """Take a record's passes away, or give them back; False when that was so already."""
+    recipe = connection.scalar(
+        sa.select(records.c.recipe).where(records.c.digest == digest.hex, records.c.source_id == source_id)
+    )
+    if recipe is None:
+        raise NotFoundError(f"no record of {digest} by source {source_id[:64]!r}")
+    database.lock(connection, [f"recipe:{recipe}"])
+    open_row = sa.select(retractions.c.seq).where(
+        retractions.c.recipe == recipe,
+        retractions.c.digest == digest.hex,
+        retractions.c.source_id == source_id,
+        retractions.c.until.is_(None),
+    )
+    if (connection.scalar(open_row) is not None) == retracted:
+        return False
+    data = {
+        "digest": digest.hex,
+        "source": source_id,
+        "recipe": recipe,
+        "reason": act.reason,
+        "actor": act.actor,
+    }
+    kind = events.RETRACTED if retracted else events.WITHDRAWN
+    apply(connection, events.append(database, connection, kind, act.at, data), act.at, kind, data)
+    remake_claims(connection, recipe)
+    refresh(connection, recipe, project)
+    return True
+
+
+def set_gone(
+    database: Database, connection: Connection, digest: Digest, at: datetime, *, gone: bool, project: Project
+) -> bool:
+    """Note that no location of a digest is left, or that one is again; False when that was so already."""
+    names = sorted(connection.scalars(sa.select(records.c.recipe).distinct().where(records.c.digest == digest.hex)))
+    if not names:
+        raise NotFoundError(f"no record of {digest}")
+    database.lock(connection, [f"recipe:{name}" for name in names])
+    open_row = sa.select(disappearances.c.seq).where(
+        disappearances.c.digest == digest.hex, disappearances.c.until.is_(None)
+    )
+    if (connection.scalar(open_row) is not None) == gone:
+        return False
+    data = {"digest": digest.hex}
+    kind = events.GONE if gone else events.FOUND
+    apply(connection, events.append(database, connection, kind, at, data), at, kind, data)
+    for name in names:
+        refresh(connection, name, project)
+    return True
+
+
+def apply(connection: Connection, seq: int, at: datetime, kind: str, data: Mapping[str, object]) -> None:
+    """The rows that follow from one act's event."""
+    match kind:
+        case events.RETRACTED:
+            connection.execute(
+                retractions.insert().values(
+                    seq=seq,
+                    digest=data["digest"],
+                    source_id=data["source"],
+                    recipe=data["recipe"],
+                    reason=data["reason"],
+                    since=at,
+                )
+            )
+        case events.WITHDRAWN:
+            connection.execute(
+                retractions.update()
+                .where(
+                    retractions.c.digest == data["digest"],
+                    retractions.c.source_id == data["source"],
+                    retractions.c.recipe == data["recipe"],
+                    retractions.c.until.is_(None),
+                )
+                .values(until=at)
+            )
+        case events.GONE:
+            connection.execute(disappearances.insert().values(seq=seq, digest=data["digest"], since=at))
+        case events.FOUND:
+            connection.execute(
+                disappearances.update()
+                .where(disappearances.c.digest == data["digest"], disappearances.c.until.is_(None))
+                .values(until=at)
+            )
+
+
+def remake_claims(connection: Connection, recipe: str) -> None:
+    """Name claims from the records of a recipe that are not retracted; a retraction is rare, so all are read."""
+    taken = {
+        (row.digest, row.source_id)
+        for row in connection.execute(
+            sa.select(retractions.c.digest, retractions.c.source_id).where(
+                retractions.c.recipe == recipe, retractions.c.until.is_(None)
+            )
+        )
+    }
+    connection.execute(name_claims.delete().where(name_claims.c.recipe == recipe))
+    query = sa.select(*RUN_COLUMNS).join(sources, sources.c.id == records.c.source_id).where(records.c.recipe == recipe)
+    rows = [
+        claim_values(row["id"], run_of(row))
+        for row in connection.execute(query).mappings()
+        if (row["digest"], row["source_id"]) not in taken
+    ]
+    if rows:
+        advance_claims(connection, rows)

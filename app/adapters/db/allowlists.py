@@ -1,0 +1,72 @@
+"""Allowlist versions, and what putting one into force changes: every source's class, every recipe's state."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from app.adapters.db import events
+from app.adapters.db.codec import run_of, text_sha256
+from app.adapters.db.projection import known_recipes, refresh
+from app.adapters.db.records import RUN_COLUMNS
+from app.adapters.db.session import Database
+from app.adapters.db.tables import allowlist_versions, records, sources, texts
+from app.core.errors import InputError
+from app.ports import AllowlistVersion, Classify, Project
+
+
+def activate(
+    database: Database, connection: Connection, version: AllowlistVersion, *, project: Project, classify: Classify
+) -> bool:
+    """Append the version and compute everything anew, while every other write waits."""
+    if version.sha256 != text_sha256(version.text):
+        raise InputError(f"expected the sha256 of the allowlist's text, got {version.sha256[:64]!r}")
+    database.lock(connection, [], whole=True)
+    newest = sa.select(allowlist_versions.c.text_sha256).order_by(allowlist_versions.c.seq.desc()).limit(1)
+    if connection.scalar(newest) == version.sha256:
+        return False
+    events.keep_texts(connection, [version.text])
+    data = {"text": version.sha256}
+    seq = events.append(database, connection, events.ALLOWLIST, version.since, data)
+    add_version(connection, seq, version.since, data)
+    classify_all(connection, classify)
+    for recipe in known_recipes(connection):
+        refresh(connection, recipe, project)
+    return True
+
+
+def add_version(connection: Connection, seq: int, since: datetime, data: Mapping[str, object]) -> None:
+    """The row of one event."""
+    connection.execute(allowlist_versions.insert().values(seq=seq, since=since, text_sha256=data["text"]))
+
+
+def classify_all(connection: Connection, classify: Classify) -> None:
+    """Give every source its class; one (light) run stands for each."""
+    one = sa.select(sa.func.max(records.c.id)).group_by(records.c.source_id)
+    query = (
+        sa.select(*RUN_COLUMNS, sources.c.source_class, sources.c.allowlisted)
+        .join(sources, sources.c.id == records.c.source_id)
+        .where(records.c.id.in_(one))
+        .order_by(records.c.id)
+    )
+    for row in connection.execute(query).mappings().all():
+        source_class, allowlisted = classify(run_of(row))
+        if (source_class, allowlisted) != (row["source_class"], row["allowlisted"]):
+            connection.execute(
+                sources.update()
+                .where(sources.c.id == row["source_id"])
+                .values(source_class=source_class, allowlisted=allowlisted)
+            )
+
+
+def all_versions(connection: Connection) -> tuple[AllowlistVersion, ...]:
+    """Every version that was in force, oldest first."""
+    query = (
+        sa.select(allowlist_versions, texts.c.data)
+        .join(texts, texts.c.sha256 == allowlist_versions.c.text_sha256)
+        .order_by(allowlist_versions.c.seq)
+    )
+    return tuple(
+        AllowlistVersion(row.text_sha256, row.since, bytes(row.data), row.seq) for row in connection.execute(query)
+    )

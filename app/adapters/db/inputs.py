@@ -1,0 +1,180 @@
+"""What one recipe's verdict depends on, gathered: today from the maintained tables, or as it was at some time.
+
+Today costs a fixed number of queries over rows of this recipe's newest runs; a past time reads its whole history.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from app.adapters.db import codec
+from app.adapters.db.events import read_texts
+from app.adapters.db.records import RUN_COLUMNS, complete
+from app.adapters.db.tables import (
+    catalogue_versions,
+    disappearances,
+    latest,
+    name_claims,
+    recipe_sources,
+    recipe_state,
+    records,
+    retractions,
+    run_prints,
+    sources,
+)
+from app.core.bundle import Run
+from app.core.catalogue import CatalogueVersion
+from app.core.latest import claim_of, earliest_claims, earliest_sightings, latest_runs
+from app.core.refs import Digest
+from app.core.verdict import NameClaim, PrintSighting, RecipeInputs
+
+_CHUNK = 500
+
+
+def known_inputs(connection: Connection, recipe: str, as_of: datetime | None) -> RecipeInputs | None:
+    """The inputs of a recipe that is known (by then)."""
+    if as_of is not None:
+        return _past_inputs(connection, recipe, as_of)
+    known = connection.scalar(sa.select(recipe_state.c.revision).where(recipe_state.c.recipe == recipe))
+    return None if known is None else recipe_inputs(connection, recipe)
+
+
+def recipe_inputs(connection: Connection, recipe: str) -> RecipeInputs:
+    """The inputs of a recipe now, thinned as `core.latest.reduced` says."""
+    query = (
+        sa.select(*RUN_COLUMNS)
+        .join(latest, latest.c.record_id == records.c.id)
+        .join(sources, sources.c.id == records.c.source_id)
+        .where(latest.c.recipe == recipe, latest.c.scope == "run")
+    )
+    runs = complete(connection, connection.execute(query).mappings().all())
+    counts = sa.select(recipe_sources.c.source_id, recipe_sources.c.runs).where(recipe_sources.c.recipe == recipe)
+    return RecipeInputs(
+        recipe=recipe,
+        runs=latest_runs(runs),
+        catalogue=_catalogue(connection, recipe, None),
+        sightings=_sightings(connection, runs, None),
+        gone=_gone(connection, runs, None),
+        retracted=_retracted(connection, recipe, None),
+        run_counts={row.source_id: row.runs for row in connection.execute(counts)},
+        claims=_claims(connection, recipe),
+    )
+
+
+def _past_inputs(connection: Connection, recipe: str, as_of: datetime) -> RecipeInputs | None:
+    query = (
+        sa.select(*RUN_COLUMNS)
+        .join(sources, sources.c.id == records.c.source_id)
+        .where(records.c.recipe == recipe, records.c.received_at <= as_of)
+    )
+    rows = {(Digest(row["digest"]), row["source_id"]): row for row in connection.execute(query).mappings()}
+    catalogue = _catalogue(connection, recipe, as_of)
+    if not rows and not catalogue:
+        return None
+    light = {key: codec.run_of(row) for key, row in rows.items()}
+    newest = [rows[run.digest, run.source_id] for run in latest_runs(light.values())]
+    runs = complete(connection, newest)
+    retracted = _retracted(connection, recipe, as_of)
+    return RecipeInputs(
+        recipe=recipe,
+        runs=latest_runs(runs),
+        catalogue=catalogue,
+        sightings=_sightings(connection, runs, as_of),
+        gone=_gone(connection, runs, as_of),
+        retracted=retracted,
+        run_counts=dict(Counter(source_id for _, source_id in light)),
+        claims=earliest_claims(claim_of(run) for key, run in light.items() if key not in retracted),
+    )
+
+
+def _catalogue(connection: Connection, recipe: str, as_of: datetime | None) -> tuple[CatalogueVersion, ...]:
+    query = (
+        sa.select(catalogue_versions).where(catalogue_versions.c.recipe == recipe).order_by(catalogue_versions.c.seq)
+    )
+    if as_of is not None:
+        query = query.where(catalogue_versions.c.recorded_at <= as_of)
+    rows = connection.execute(query).mappings().all()
+    if not rows:
+        return ()
+    key = rows[-1]["text_sha256"]
+    text = codec.decode_text(read_texts(connection, [key])[key]) if key else ""
+    return (*(codec.catalogue_of(row) for row in rows[:-1]), codec.catalogue_of(rows[-1], text))
+
+
+def _sightings(connection: Connection, runs: Iterable[Run], as_of: datetime | None) -> tuple[PrintSighting, ...]:
+    wanted = {one for run in runs for one in run.prints}
+    values = sorted({value for _, value in wanted})
+    found: list[PrintSighting] = []
+    for start in range(0, len(values), _CHUNK):
+        query = (
+            sa.select(
+                run_prints.c.kind,
+                run_prints.c.value,
+                records.c.digest,
+                records.c.source_owner,
+                records.c.logged_at,
+                records.c.weightless,
+                sources.c.issuer,
+                sources.c.identity,
+            )
+            .join(records, records.c.id == run_prints.c.record_id)
+            .join(sources, sources.c.id == records.c.source_id)
+            .where(run_prints.c.value.in_(values[start : start + _CHUNK]))
+        )
+        if as_of is not None:
+            query = query.where(records.c.received_at <= as_of)
+        found.extend(
+            PrintSighting(
+                kind=row["kind"],
+                value=row["value"],
+                digest=Digest(row["digest"]),
+                issuer=row["issuer"],
+                identity=row["identity"],
+                source_repository_owner=row["source_owner"],
+                logged_at=row["logged_at"],
+                weightless=row["weightless"],
+            )
+            for row in connection.execute(query).mappings()
+            if (row["kind"], row["value"]) in wanted
+        )
+    return earliest_sightings(found)
+
+
+def _claims(connection: Connection, recipe: str) -> tuple[NameClaim, ...]:
+    query = (
+        sa.select(*RUN_COLUMNS)
+        .join(name_claims, name_claims.c.record_id == records.c.id)
+        .join(sources, sources.c.id == records.c.source_id)
+        .where(name_claims.c.recipe == recipe)
+    )
+    return earliest_claims(claim_of(codec.run_of(row)) for row in connection.execute(query).mappings())
+
+
+def _gone(connection: Connection, runs: Sequence[Run], as_of: datetime | None) -> frozenset[Digest]:
+    digests = sorted({run.digest.hex for run in runs})
+    found: set[str] = set()
+    for start in range(0, len(digests), _CHUNK):
+        query = sa.select(disappearances.c.digest).where(
+            disappearances.c.digest.in_(digests[start : start + _CHUNK]), _in_force(disappearances, as_of)
+        )
+        found.update(connection.scalars(query))
+    return frozenset(Digest(digest) for digest in found)
+
+
+def _retracted(connection: Connection, recipe: str, as_of: datetime | None) -> dict[tuple[Digest, str], str]:
+    query = (
+        sa.select(retractions.c.digest, retractions.c.source_id, retractions.c.reason)
+        .where(retractions.c.recipe == recipe, _in_force(retractions, as_of))
+        .order_by(retractions.c.seq)
+    )
+    return {(Digest(row.digest), row.source_id): row.reason for row in connection.execute(query)}
+
+
+def _in_force(table: sa.Table, as_of: datetime | None) -> sa.ColumnElement[bool]:
+    """Whether a row with `since` and `until` holds now or at `as_of`."""
+    if as_of is None:
+        return table.c.until.is_(None)
+    return (table.c.since <= as_of) & (table.c.until.is_(None) | (table.c.until > as_of))

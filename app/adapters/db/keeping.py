@@ -1,0 +1,205 @@
+"""Keeping a run: one transaction from the first look to the recipe's new state (service 6)."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from app.adapters.db import events
+from app.adapters.db.codec import check_lengths, text_sha256
+from app.adapters.db.projection import (
+    Arrival,
+    PartyOf,
+    add_records,
+    refresh,
+    see_location,
+    sharing_prints,
+    summary_of,
+    touch,
+)
+from app.adapters.db.records import find
+from app.adapters.db.session import Database, LostRace
+from app.adapters.db.tables import allowlist_versions, locations, records
+from app.core.bundle import Run
+from app.core.errors import ConflictError, NotFoundError, StoreError
+from app.core.refs import Digest
+from app.core.summary import state_at_ingest
+from app.ports import Classify, Kept, Project, Received, RecipeSummary, Record
+
+LOCATION_FRESH = timedelta(hours=1)
+"""A location that was seen this recently is not noted again: repeats of a `POST` write nothing."""
+
+
+class Keeping:
+    """One run on its way into the database; `run` is tried anew as a whole when it loses a race."""
+
+    def __init__(
+        self,
+        database: Database,
+        received: Received,
+        *,
+        project: Project,
+        classify: Classify,
+        party_of: PartyOf,
+        allowlist_sha256: str | None,
+        failpoint: Callable[[str], None],
+    ) -> None:
+        self._database = database
+        self._received = received
+        self._project = project
+        self._classify = classify
+        self._party_of = party_of
+        self._allowlist_sha256 = allowlist_sha256
+        self._failpoint = failpoint
+        self._others: frozenset[str] = frozenset()  # recipes that share a print, as found by an earlier try
+
+    def keep(self, run: Run) -> Kept:
+        """Durable once this returns; the port says the rest."""
+        check_lengths(run, self._party_of(run.signer))
+        if known := self._known(run):
+            return known
+        kept = self._database.write(lambda connection: self._keep(connection, run))
+        self._failpoint("db:commit")
+        return kept
+
+    def _known(self, run: Run) -> Kept | None:
+        """The answer for a repeat, found without a writer's lock; at most a location is written."""
+        with self._database.read() as connection:
+            found = _of(connection, run)
+            if found is None:
+                return None
+            line = summary_of(connection, run.recipe)
+        if add_location(self._database, run.digest, self._received):
+            with self._database.read() as connection:
+                found = _of(connection, run) or found
+        return Kept(created=False, record=found, before=line, after=_present(line, run))
+
+    def _keep(self, connection: Connection, run: Run) -> Kept:
+        prints = [f"print:{kind}:{value}" for kind, value in run.prints]
+        recipes = [f"recipe:{name}" for name in (run.recipe, *self._others)]
+        self._database.lock(connection, [*recipes, *prints])
+        if (found := _of(connection, run)) is not None:
+            line = summary_of(connection, run.recipe)
+            return Kept(created=False, record=found, before=line, after=_present(line, run))
+        self._require_unused(connection, run)
+        self._require_allowlist(connection)
+        others = sharing_prints(connection, run)
+        if not self._database.sqlite and not others <= self._others:
+            self._others |= others
+            raise LostRace
+        before = summary_of(connection, run.recipe)
+        seq = self._database.next_seq(connection)
+        arrival = Arrival(seq, run, self._received.reference)
+        add_records(connection, [arrival], classify=self._classify, party_of=self._party_of)
+        if self._received.reference:
+            see_location(
+                connection, run.digest.hex, self._received.reference, self._received.at, public=self._received.public
+            )
+        verdict = refresh(connection, run.recipe, self._project)
+        for other in sorted(others):
+            refresh(connection, other, self._project)
+        state = state_at_ingest(run, None if before is None else str(before.verdict["state"]), verdict)
+        self._append(connection, seq, run, state)
+        self._failpoint("db:row")
+        record = _present_record(_of(connection, run), run)
+        return Kept(created=True, record=record, before=before, after=_present(summary_of(connection, run.recipe), run))
+
+    def _append(self, connection: Connection, seq: int, run: Run, state: dict[str, object]) -> None:
+        pointer = self._received.pointer
+        if pointer is not None:
+            events.keep_texts(connection, [pointer])
+        data = {
+            "digest": run.digest.hex,
+            "source": run.source_id,
+            "signature": run.signature_sha256,
+            "reference": self._received.reference,
+            "public": self._received.public,
+            "pointer": None if pointer is None else text_sha256(pointer),
+            "state": state,
+        }
+        events.append(self._database, connection, events.RECEIVED, self._received.at, data, seq=seq)
+
+    def _require_unused(self, connection: Connection, run: Run) -> None:
+        same_entry = (records.c.log_id == run.log.log_id) & (records.c.log_index == run.log.index)
+        same_signature = records.c.signature_sha256 == run.signature_sha256
+        query = sa.select(records.c.digest, records.c.signature_sha256).where(sa.or_(same_entry, same_signature))
+        used = connection.execute(query).first()
+        if used is None:
+            return
+        other = str(Digest(used.digest))
+        if used.signature_sha256 == run.signature_sha256:
+            raise ConflictError(
+                f"this Sigstore bundle already signs {other}, expected a signature of its own",
+                code="SIGNATURE_REUSED",
+                hint="sign every bundle; a signature can not be moved to another one",
+                details={"digest": other},
+            )
+        raise ConflictError(
+            f"log entry {run.log.index} of {run.log.log} already stands for {other}, expected an entry of its own",
+            code="LOG_ENTRY_REUSED",
+            hint="sign every bundle; a log entry can not be moved to another one",
+            details={"digest": other},
+        )
+
+    def _require_allowlist(self, connection: Connection) -> None:
+        if self._allowlist_sha256 is None:
+            return
+        query = sa.select(allowlist_versions.c.text_sha256).order_by(allowlist_versions.c.seq.desc()).limit(1)
+        in_force = connection.scalar(query)
+        if in_force != self._allowlist_sha256:
+            raise ConflictError(
+                f"expected allowlist {self._allowlist_sha256[:12]} in force, found {(in_force or 'none')[:12]}",
+                code="ALLOWLIST_CHANGED",
+                hint="load the allowlist in force and try again",
+            )
+
+
+def add_location(database: Database, digest: Digest, received: Received) -> bool:
+    """Note where a known digest was seen; False when that is on record and fresh."""
+    if not received.reference:
+        return False
+    with database.read() as connection:
+        known = connection.scalar(sa.select(records.c.id).where(records.c.digest == digest.hex).limit(1))
+        if known is None:
+            raise NotFoundError(f"no record of {digest}")
+        if not _worth_noting(connection, digest, received):
+            return False
+
+    def note(connection: Connection) -> bool:
+        database.lock(connection, [f"location:{digest.hex}"])
+        if not _worth_noting(connection, digest, received):
+            return False
+        data = {"digest": digest.hex, "reference": received.reference, "public": received.public}
+        events.append(database, connection, events.LOCATED, received.at, data)
+        see_location(connection, digest.hex, received.reference, received.at, public=received.public)
+        touch(connection, digest.hex)
+        return True
+
+    return database.write(note)
+
+
+def _worth_noting(connection: Connection, digest: Digest, received: Received) -> bool:
+    query = sa.select(locations).where(locations.c.digest == digest.hex, locations.c.reference == received.reference)
+    row = connection.execute(query).one_or_none()
+    if row is None or (received.public and not row.public):
+        return True
+    last: datetime = row.last_seen
+    return received.at - last >= LOCATION_FRESH
+
+
+def _of(connection: Connection, run: Run) -> Record | None:
+    found = find(connection, records.c.digest == run.digest.hex, records.c.source_id == run.source_id)
+    return found[0] if found else None
+
+
+def _present(line: RecipeSummary | None, run: Run) -> RecipeSummary:
+    if line is None:
+        raise StoreError(f"recipe {run.recipe!r} has records and no state", hint="run: aicr evidence rebuild")
+    return line
+
+
+def _present_record(record: Record | None, run: Run) -> Record:
+    if record is None:
+        raise StoreError(f"the record of {run.digest} is not there after it was written")
+    return record
