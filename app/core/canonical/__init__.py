@@ -36,15 +36,20 @@ PREDICATE_V3: Final = "https://aicr.run/recipe-evidence/v3"
 
 @dataclass(frozen=True, slots=True)
 class ParsedRecipe:
-    """A recipe text parsed once, for both digests and for decoding; `root` is None for a stream without a document."""
+    """A recipe text parsed once, for both digests and for decoding.
+
+    `root` is None for a stream without a document; `followed` says that a further document, which no digest
+    covers, comes after the one that counts.
+    """
 
     text: bytes
     root: Node | None
+    followed: bool
 
     @classmethod
     def parse(cls, text: bytes) -> Self:
         """Parse the first document of `text`; raises `RecipeInvalid`."""
-        return cls(text, parse_document(text))
+        return cls(text, *parse_document(text))
 
     def canonical(self, *, content_only: bool) -> bytes:
         """The legacy canonical text, or the content-only one; raises `RecipeInvalid`."""

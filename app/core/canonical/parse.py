@@ -29,8 +29,8 @@ NextEvent = Callable[[], Any]
 """Gives one event of PyYAML after another, then None; PyYAML's C parser has no types."""
 
 
-def parse_document(data: bytes) -> Node | None:
-    """The first document of `data` as a tree; None when the stream has no document.
+def parse_document(data: bytes) -> tuple[Node | None, bool]:
+    """The first document of `data` as a tree (None when the stream has none), and whether another one follows.
 
     Later documents must parse too, but are not kept. Raises `RecipeInvalid`.
     """
@@ -77,21 +77,23 @@ class _Builder:
         self._anchors: dict[str, Scalar | Sequence | Mapping] = {}
         self._bare_pair: Mapping | None = None  # the last `[key: value]` without braces
 
-    def build(self, next_event: NextEvent) -> Node | None:
+    def build(self, next_event: NextEvent) -> tuple[Node | None, bool]:
         """The first document's root; the rest of the stream is read to its end and dropped."""
         next_event()  # the stream's start
         event = next_event()
         if type(event) is not yaml.DocumentStartEvent:
-            return None
+            return None, False
         if event.version is not None and event.version != (1, 1):
             refuse(Refusal.DIRECTIVE, f"%YAML {event.version[0]}.{event.version[1]}, expected 1.1 or none")
         root = self._document(next_event)
         count = 0
-        while next_event() is not None:
+        followed = False
+        while (event := next_event()) is not None:
+            followed = followed or isinstance(event, yaml.DocumentStartEvent)
             count += 1
             if count > MAX_NODES:
                 refuse(Refusal.TOO_MANY_NODES, f"more than {MAX_NODES} events after the first document")
-        return root
+        return root, followed
 
     def _document(self, next_event: NextEvent) -> Node:
         stack: list[Sequence | Mapping] = []
