@@ -182,7 +182,9 @@ def classify_without_list(issuer: str, identity: str) -> Classification:
 
 
 def _listable(text: str) -> bool:
-    return bool(text) and not any(unicodedata.category(ch) in _UNLISTABLE for ch in text)
+    if text.isascii():
+        return bool(text) and text.isprintable()
+    return not any(unicodedata.category(ch) in _UNLISTABLE for ch in text)
 
 
 def _entry_name(label: str, source: str, pattern: str) -> str:
@@ -197,7 +199,7 @@ def _shape(data: bytes) -> tuple[Mapping[str, list[Mapping[str, str]]], str]:
         document = load_text(data, max_bytes=MAX_ALLOWLIST_BYTES)
     except DocumentInvalid as err:
         raise AllowlistInvalid(f"expected one YAML document: {err.message}", rule="J4") from err
-    if document is None or document == "":
+    if document is None:
         return {}, ""
     if not isinstance(document, dict):
         raise AllowlistInvalid(f"expected a mapping at the top level, got {_kind(document)}", rule="J4")
@@ -217,7 +219,7 @@ def _shape(data: bytes) -> tuple[Mapping[str, list[Mapping[str, str]]], str]:
 
 
 def _section(value: object, section: str) -> list[Mapping[str, str]]:
-    if value is None or value == "":
+    if value is None:
         return []
     if not isinstance(value, list):
         raise AllowlistInvalid(f"{section}: expected a list of entries, got {_kind(value)}", rule="J4")
@@ -225,7 +227,7 @@ def _section(value: object, section: str) -> list[Mapping[str, str]]:
 
 
 def _fields(item: object, place: str) -> Mapping[str, str]:
-    if item is None or item == "":
+    if item is None:
         return {}
     if not isinstance(item, dict):
         raise AllowlistInvalid(f"{place}: expected a mapping, got {_kind(item)}", rule="J4")
@@ -250,7 +252,9 @@ def _scalar(value: object, place: str) -> str:
 
 
 def _kind(value: object) -> str:
-    return {dict: "a mapping", list: "a list", str: "text"}.get(type(value), type(value).__name__)
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return "text"
 
 
 def _entry(fields: Mapping[str, str], source_class: SourceClass) -> AllowlistEntry:

@@ -205,6 +205,17 @@ class DimensionMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured number of one check, as a full bundle's output states it (evidence-format 9)."""
+
+    phase: str
+    check: str
+    name: str  # lower case with hyphens, e.g. inference-throughput
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """An accepted bundle of one source, flat: what the store keeps and corroboration reads.
 
@@ -244,6 +255,7 @@ class Run:
     overridden_paths: tuple[str, ...] = ()
     validator_images: tuple[str, ...] = ()
     recipe_text: str = ""
+    figures: tuple[Figure, ...] = ()
 
     @property
     def source(self) -> str:

@@ -1,8 +1,9 @@
-"""Criteria and coordinates, both ways (corroboration 3).
+"""Criteria, coordinates and profile segments (corroboration 3, evidence-format 1.7).
 
-The selection grammar and the profile segment are in `core.recipe`; here a segment is a text that is appended.
+Decoding a recipe text and its selected profile is in `core.recipe`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ _ALIASES: Mapping[tuple[str, str], str] = {
     ("os", "al2"): "amazonlinux",
     ("os", "al2023"): "amazonlinux",
 }
+_SELECTION = re.compile(r"([A-Za-z0-9._-]+)=([A-Za-z0-9._-]+)")
 _SLUG_ORDER = ("accelerator", "service", "os", "intent", "platform")
 
 
@@ -136,6 +138,17 @@ def _split_tab(tab: str) -> tuple[str, str]:
     return (tab[:position], tab[position + 1 :]) if position > 0 else (tab, "")
 
 
+def profile_segment(selection: str) -> str:
+    """The path segment of a selection `name=value`; raises `RecipeInvalid` for anything else.
+
+    Lossy in case and in where the `-` stands, so it is never read backwards: keep the selection beside it.
+    """
+    match = _SELECTION.fullmatch(selection)
+    if match is None:
+        raise RecipeInvalid(f"expected a profile selection name=value over [A-Za-z0-9._-], got {selection[:80]!r}")
+    return f"{match[1].lower()}-{match[2].lower()}"
+
+
 def recipe_slug(criteria: Criteria, profile_segment: str = "") -> str:
     """The evidence slug, accelerator first (corroboration 3.3); `recipe` when nothing is specific."""
     name = "-".join(value for value in (criteria.value(dimension) for dimension in _SLUG_ORDER) if value) or "recipe"
@@ -154,5 +167,7 @@ def criteria_from_input(values: Mapping[str, str]) -> Criteria:
     for dimension in values:
         if dimension not in KNOWN_VALUES:
             raise RecipeInvalid(f"expected one of {', '.join(KNOWN_VALUES)}, got {dimension[:60]!r}")
-    asked = {dimension: normalized(dimension, value) for dimension, value in values.items()}
-    return Criteria(*(asked.get(dimension, "") for dimension in KNOWN_VALUES))
+    service, accelerator, os, intent, platform = (
+        normalized(dimension, values.get(dimension, "")) for dimension in KNOWN_VALUES
+    )
+    return Criteria(service, accelerator, os, intent, platform)

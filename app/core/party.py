@@ -22,7 +22,7 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
+class Account:
     """An account, an address or a bare slug; texts are case-folded.
 
     A GitHub account has a `login`, a `number` or both; the number wins, since logins can change hands.
@@ -35,25 +35,30 @@ class Party:
 
     @property
     def name(self) -> str:
-        """What is shown: `github:<login>`, the masked address, or the slug."""
+        """`github:<login>`, the exact address, or the slug; whoever shows it masks it."""
         if self.login or self.number:
             return f"github:{self.login or self.number}"
-        return mask_address(self.address) if self.address else self.slug
+        return self.address or self.slug
 
 
-def party_of(signer: SignerIdentity) -> Party:
+def party_of(signer: SignerIdentity) -> str:
+    """The party's name, exact; two signers of one party can have two names, so compare by `parties_of`."""
+    return account_of(signer).name
+
+
+def account_of(signer: SignerIdentity) -> Account:
     """The party of one signer: repository owner, GitHub account of a noreply address, address, else the slug."""
     claims = signer.claims
     if signer.issuer == GITHUB_ACTIONS_ISSUER:
         owner = _first_path_part(claims.source_owner or claims.source_repository or signer.identity)
         number = claims.source_owner_id if _NUMBER.fullmatch(claims.source_owner_id) else ""
         if owner or number:
-            return Party(login=owner, number=number)
+            return Account(login=owner, number=number)
     if noreply := _NOREPLY.fullmatch(signer.identity):
-        return Party(login=noreply["login"].casefold(), number=noreply["number"] or "")
+        return Account(login=noreply["login"].casefold(), number=noreply["number"] or "")
     if is_address(signer.identity):
-        return Party(address=signer.identity.casefold())
-    return Party(slug=signer.slug)
+        return Account(address=signer.identity.casefold())
+    return Account(slug=signer.slug)
 
 
 def parties_of(signers: Mapping[str, SignerIdentity]) -> Mapping[str, str]:
@@ -61,7 +66,7 @@ def parties_of(signers: Mapping[str, SignerIdentity]) -> Mapping[str, str]:
 
     A login without a number is the account of that login whose number another signer shows, if exactly one does.
     """
-    found = {source: party_of(signer) for source, signer in signers.items()}
+    found = {source: account_of(signer) for source, signer in signers.items()}
     numbers: dict[str, set[str]] = {}
     for party in found.values():
         if party.login and party.number:
@@ -69,7 +74,7 @@ def parties_of(signers: Mapping[str, SignerIdentity]) -> Mapping[str, str]:
     return {source: _key(party, numbers.get(party.login, set())) for source, party in found.items()}
 
 
-def _key(party: Party, numbers: set[str]) -> str:
+def _key(party: Account, numbers: set[str]) -> str:
     if party.number:
         return f"github#{party.number}"
     if party.login:

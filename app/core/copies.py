@@ -1,0 +1,84 @@
+"""Copied runs: of runs of different signers that share a print, only the one logged first counts (trust 6).
+
+A print is the digest of a phase report with a result, of a snapshot, or of all durations (`Run.prints`). A careful
+forger changes all of them and is not caught by this.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.core.allowlist import Allowlist
+from app.core.bundle import Run
+from app.core.identity import canonical_source_id
+from app.core.latest import sightings_of
+from app.core.refs import Digest
+from app.core.verdict import PrintSighting, RecipeInputs
+
+RunKey = tuple[Digest, str]
+"""(bundle digest, source id)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The run that another one copies; `kind` is what they share."""
+
+    digest: Digest
+    source_id: str
+    signer_key: str
+    kind: str
+    logged_at: datetime
+
+
+def copies_of(inputs: RecipeInputs, runs: Iterable[Run], allowlist: Allowlist) -> Mapping[RunKey, Original]:
+    """Which of `runs` are copies, and of what; looks at every run of the recipe and every sighting elsewhere.
+
+    Only allowlisted records of full weight are looked at: a stranger that republishes somebody's report takes
+    nothing from anybody. Runs of one signer never copy one another.
+    """
+    listed: dict[tuple[str, str], bool] = {}
+
+    def counts(issuer: str, identity: str) -> bool:
+        key = (issuer, identity)
+        if key not in listed:
+            listed[key] = allowlist.classify(issuer, identity).allowlisted
+        return listed[key]
+
+    first: dict[tuple[str, str], list[Original]] = {}
+    for seen in _sightings(inputs):
+        if seen.weightless or not counts(seen.issuer, seen.identity):
+            continue
+        first.setdefault((seen.kind, seen.value), []).append(
+            Original(
+                seen.digest,
+                canonical_source_id(seen.issuer, seen.identity),
+                allowlist.signer_key(seen.issuer, seen.identity),
+                seen.kind,
+                seen.logged_at,
+            )
+        )
+    found: dict[RunKey, Original] = {}
+    for run in runs:
+        if run.weightless or not counts(run.signer.issuer, run.signer.identity):
+            continue
+        key = allowlist.signer_key(run.signer.issuer, run.signer.identity)
+        mine = (run.logged_at, run.digest.hex, run.source_id)
+        earlier = [
+            original
+            for one in run.prints
+            for original in first.get(one, ())
+            if original.signer_key != key and _order(original) < mine
+        ]
+        if earlier:
+            found[(run.digest, run.source_id)] = min(earlier, key=lambda o: (*_order(o), o.kind))
+    return found
+
+
+def _sightings(inputs: RecipeInputs) -> Iterable[PrintSighting]:
+    yield from inputs.sightings
+    for run in inputs.runs:
+        yield from sightings_of(run)
+
+
+def _order(original: Original) -> tuple[datetime, str, str]:
+    return (original.logged_at, original.digest.hex, original.source_id)
