@@ -10,6 +10,9 @@ from typing import Self
 from app.core.errors import ReferenceInvalid
 
 MAX_REFERENCE_CHARS = 1024
+MAX_REPOSITORY_CHARS = 255
+DOCKER_HUB = "docker.io"
+_DOCKER_HUB_NAMES = frozenset({DOCKER_HUB, "index.docker.io"})
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _HOST = re.compile(
@@ -70,12 +73,17 @@ class OciRef:
                 hint="write registry/repository@sha256:<64 hex>",
             )
         first, slash, remainder = rest.partition("/")
-        if slash and ("." in first or ":" in first or first == "localhost" or first.startswith("[")):
+        if slash and ("." in first or ":" in first or first == "localhost" or first != first.lower()):
             registry, repository = first, remainder
         else:
-            registry, repository = "docker.io", rest if slash else f"library/{rest}"
+            registry, repository = DOCKER_HUB, rest
+        if registry in _DOCKER_HUB_NAMES:
+            registry = DOCKER_HUB
+            repository = repository if "/" in repository else f"library/{repository}"
         if not _HOST.fullmatch(registry):
             raise ReferenceInvalid(f"expected a registry host, got {registry[:80]!r}")
+        if len(repository) > MAX_REPOSITORY_CHARS:
+            raise ReferenceInvalid(f"repository has {len(repository)} characters, at most {MAX_REPOSITORY_CHARS}")
         if not _REPOSITORY.fullmatch(repository):
             raise ReferenceInvalid(f"expected a lower-case repository path, got {repository[:120]!r}")
         return cls(registry, repository, None if digest else tag, digest)
