@@ -34,6 +34,11 @@ class TrustMaterial(TrustedRoot):
         self._authorities = [CertificateAuthority(authority) for authority in inner.timestamp_authorities]
         self._fulcio = super().get_fulcio_certs()
 
+    @property
+    def usable(self) -> bool:
+        """Whether the logs and the CT logs have a key at all that the engine can use; it leaves out the others."""
+        return bool(self._rekor._keyring) and bool(self._ct._keyring)  # noqa: SLF001
+
     def rekor_keyring(self, purpose: KeyringPurpose) -> RekorKeyring:
         """The logs' keys; whether each was in force is S11's question, asked for the verified times."""
         del purpose

@@ -174,27 +174,34 @@ def public_good_bytes() -> bytes:
 
 
 def load_root(name: str, data: bytes, *, issuers: frozenset[str] | None = None, reserved: frozenset[str]) -> TrustRoot:
-    """Make a root from the bytes of a `trusted_root.json`; raises `InputError` when anything in it can not be used."""
+    """Make a root from the bytes of a `trusted_root.json`; raises `InputError` when it can not be used.
+
+    A log whose key the engine does not know is left out, so that a new kind of log does not end trust in the others.
+    """
     try:
         model = TrustedRootModel.from_json(data)
-        logs = {log.log_id: log for log in (_log(model, instance) for instance in model.tlogs)}
         material = TrustMaterial(model)
+        logs = [_log(model, instance) for instance in model.tlogs]
         authorities = _authorities(model.certificate_authorities)
     except Exception as err:
-        raise InputError(
-            f"expected a Sigstore trusted root, got one that can not be used: {str(err)[:300]}",
-            code="TRUST_ROOT_INVALID",
-            hint="take the trusted_root.json of the instance's operator",
-        ) from err
-    if not logs or len(logs) != len(model.tlogs):
-        raise InputError(
-            f"expected transparency logs with different ids in trusted root {name!r}, got {len(model.tlogs)} of them",
-            code="TRUST_ROOT_INVALID",
-        )
+        raise _unusable(name, str(err)[:300]) from err
+    by_id = {log.log_id: log for log in logs if log.material.usable}
+    if len({log.log_id for log in logs}) != len(logs):
+        raise _unusable(name, "two logs have the same id")
+    if not by_id or not material.usable:
+        raise _unusable(name, "no transparency log, or no CT log, has a key that can be used")
     sha256 = hashlib.sha256(data).hexdigest()
     ct_logs = {log.log_id.key_id: _key_window(log.public_key) for log in model.ctlogs}
-    described = _describe(name, sha256, issuers, model, list(logs.values()))
-    return TrustRoot(name, sha256, issuers, reserved, logs, material, authorities, ct_logs, described)
+    described = _describe(name, sha256, issuers, model, logs)
+    return TrustRoot(name, sha256, issuers, reserved, by_id, material, authorities, ct_logs, described)
+
+
+def _unusable(name: str, problem: str) -> InputError:
+    return InputError(
+        f"expected a Sigstore trusted root, got {name!r} that can not be used: {problem}",
+        code="TRUST_ROOT_INVALID",
+        hint="take the trusted_root.json of the instance's operator",
+    )
 
 
 def _refuse_overlap(specs: Sequence[RootSpec]) -> None:

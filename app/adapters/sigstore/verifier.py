@@ -255,7 +255,7 @@ def _engine_refusal(err: BaseException) -> SignatureRefused:
 def _engine_refused(err: BaseException) -> _Refused:
     """The engine's refusal, or whatever broke while judging, as one code; chains get their own advice."""
     text = " ".join(str(part) for part in err.args) or type(err).__name__
-    shown = "".join(char if char.isprintable() else "\ufffd" for char in text)[:MAX_MESSAGE_CHARS]
+    shown = "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))[:MAX_MESSAGE_CHARS]
     if isinstance(err, CertValidationError):
         message = f"{ENGINE_FAILED}: {shown}; {REFRESH}"
         said = Fault("CERTIFICATE_CHAIN_UNTRUSTED", message, Category.UNAUTHORIZED, hint=REFRESH)
