@@ -1,0 +1,134 @@
+"""Today's recipes in: both digests are computed from the text, and a text that is another recipe is refused.
+
+Versions are append-only; what they change is recomputed in the store's transaction. Reads are in `services.report`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from app.core.catalogue import CatalogueVersion
+from app.core.errors import InputError, RecipeInvalid
+from app.core.recipe import Recipe
+from app.core.verdict import GRID_PHASES
+from app.ports import Clock, EvidenceStore, Project
+
+MAX_NAME_CHARS = 512
+MAX_DECLARED = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One recipe of a push: its resolved text, or both digests (bare hex), never both.
+
+    `name` may be empty when the text gives it; `declared` lists checks by phase, None when unknown.
+    """
+
+    name: str
+    text: bytes | None = None
+    legacy: str = ""
+    content_only: str = ""
+    commit: str = ""
+    ref: str = ""
+    at: datetime | None = None
+    declared: Mapping[str, Sequence[str]] | None = None
+    floors: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What a push did: the versions it named, and the recipes that changed (retired ones too)."""
+
+    versions: tuple[CatalogueVersion, ...]
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueService:
+    """Takes pushes; all of one push or nothing."""
+
+    store: EvidenceStore
+    clock: Clock
+    project: Project
+
+    def put(self, entries: Sequence[Entry], *, replace: bool) -> Pushed:
+        """Append what is new and, on `replace`, retire what is absent; raises `InputError` for the first bad entry."""
+        now = self.clock()
+        versions = tuple(version_of(entry, now) for entry in entries)
+        seen: set[str] = set()
+        for version in versions:
+            if version.recipe in seen:
+                raise InputError(f"expected each recipe once, got {version.recipe!r} twice")
+            seen.add(version.recipe)
+        changed = self.store.put_catalogue(versions, replace=replace, project=self.project)
+        return Pushed(versions, changed)
+
+
+def version_of(entry: Entry, now: datetime) -> CatalogueVersion:
+    """One entry as a catalogue version; raises `InputError` naming the recipe that is wrong."""
+    try:
+        return _version_of(entry, now)
+    except RecipeInvalid as err:
+        where = entry.name[:200] or "recipe"
+        raise RecipeInvalid(f"{where}: {err.message}", hint=err.hint, details=err.details) from err
+
+
+def _version_of(entry: Entry, now: datetime) -> CatalogueVersion:
+    if (entry.text is None) == (not entry.legacy or not entry.content_only):
+        raise RecipeInvalid("expected the resolved recipe as text, or both digests")
+    declared = _declared(entry.declared)
+    if entry.text is None:
+        if not entry.name or len(entry.name) > MAX_NAME_CHARS:
+            raise RecipeInvalid(f"expected a name of 1 to {MAX_NAME_CHARS} characters beside ready digests")
+        return CatalogueVersion(
+            recipe=entry.name,
+            legacy=entry.legacy,
+            content_only=entry.content_only,
+            recorded_at=now,
+            commit=entry.commit,
+            ref=entry.ref,
+            at=entry.at,
+            declared=declared,
+            floors=dict(entry.floors),
+        )
+    recipe = Recipe.parse(entry.text)
+    if not recipe.name:
+        raise RecipeInvalid("the text gives no recipe name", hint="a resolved recipe has criteria")
+    if entry.name and recipe.name != entry.name:
+        raise RecipeInvalid(
+            f"the text is the recipe {recipe.name!r}, expected {entry.name[:200]!r}",
+            hint=f"PUT /recipes/{recipe.name}",
+            details={"requested": entry.name[:200], "derived": recipe.name},
+        )
+    return CatalogueVersion(
+        recipe=recipe.name,
+        legacy=recipe.parsed.legacy_digest(),
+        content_only=recipe.parsed.content_digest(),
+        recorded_at=now,
+        commit=entry.commit,
+        ref=entry.ref,
+        at=entry.at,
+        declared=declared,
+        floors=dict(entry.floors),
+        text=recipe.text,
+        criteria=recipe.criteria,
+        profile_selection=recipe.selection,
+    )
+
+
+def _declared(checks: Mapping[str, Sequence[str]] | None) -> tuple[tuple[str, str], ...] | None:
+    """Checks in the order of a grid, each once; a phase that no grid has is a mistake, not a wish."""
+    if checks is None:
+        return None
+    unknown = sorted(set(checks) - set(GRID_PHASES))
+    if unknown:
+        raise RecipeInvalid(
+            f"expected the phases {', '.join(GRID_PHASES)}, got {unknown[0][:80]!r}",
+            details={"requested": unknown[0][:80], "allowed": list(GRID_PHASES)},
+        )
+    found = tuple((phase, name) for phase in GRID_PHASES for name in dict.fromkeys(checks.get(phase, ())))
+    if len(found) > MAX_DECLARED:
+        raise RecipeInvalid(f"expected at most {MAX_DECLARED} declared checks, got {len(found)}")
+    if any(not name or len(name) > MAX_NAME_CHARS for _, name in found):
+        raise RecipeInvalid(f"expected check names of 1 to {MAX_NAME_CHARS} characters")
+    return found

@@ -1,0 +1,34 @@
+"""From what a caller names to the reference that is fetched: a pointer's text or a reference of his own.
+
+Pointers are checked in `app.core.pointer`; whether the registry is trusted is decided by the ingest.
+"""
+
+from app.core.errors import PointerInvalid, ReferenceInvalid
+from app.core.pointer import parse_pointer
+from app.core.refs import Digest, OciRef
+
+
+def pinned_reference(text: str) -> OciRef:
+    """A reference with a digest; raises `ReferenceInvalid` for a tag alone, since a tag can move."""
+    ref = OciRef.parse(text)
+    if not ref.pinned:
+        raise ReferenceInvalid(
+            f"expected a reference with a digest, got the tag {ref.tag!r}",
+            hint="write registry/repository@sha256:<64 hex>; a tag can move after it was checked",
+        )
+    return ref
+
+
+def reference_of_pointer(text: bytes) -> OciRef:
+    """Where a pointer says its bundle is; raises `PointerInvalid` for one that was not pushed or contradicts itself."""
+    pointer = parse_pointer(text)
+    if not pointer.oci:
+        raise PointerInvalid("pointer has no bundle.oci, expected a reference", hint="push the bundle, then submit")
+    try:
+        digest = Digest.parse(pointer.digest)
+        ref = OciRef.parse(pointer.oci if "@" in pointer.oci else f"{pointer.oci}@{digest}")
+    except ReferenceInvalid as err:
+        raise PointerInvalid(f"pointer bundle: {err.message}", hint=err.hint) from err
+    if ref.digest != digest:
+        raise PointerInvalid(f"pointer bundle.oci names {ref.target}, bundle.digest is {digest}")
+    return ref

@@ -1,0 +1,140 @@
+"""`/evidence` and `/verify`: bundles in, records and signed bytes out (service 3)."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import JSONResponse, Response
+
+from app.core.markdown import render_markdown
+from app.services.ingest_types import Judged, Refused, Stored
+from app.services.masking import Masking
+from app.services.records import shown_report
+from app.web import bodies, presenting, schemas
+from app.web.api.parameters import DigestPath, SourcePath, digest_of
+from app.web.caching import IMMUTABLE, Rendered, conditional
+from app.web.context import context
+from app.web.cursors import decode_number, encode
+from app.web.files import archive_response, file_response
+from app.web.problems import problem_response, refused_answer
+from app.web.queries import EvidenceQuery
+
+router = APIRouter(tags=["evidence"])
+
+Format = Annotated[Literal["json", "markdown"], Query(description="how the report is written")]
+DryRun = Annotated[bool, Query(alias="dryRun", description="judge, say what would change, store nothing")]
+
+
+@router.post("/evidence", response_model=schemas.Submission, status_code=201)
+async def submit(request: Request, dry_run: DryRun = False) -> Response:  # noqa: FBT002
+    """Take a bundle in: fetched from its registry, judged, stored, corroborated.
+
+    Anonymous: the signature is the authority. 201 also when recorded phases failed, since failures are evidence; 200
+    with the same body for the same digest and source.
+    """
+    here = context(request)
+    asked = await bodies.submission(request, here.container.settings.max_body_bytes, dry_run=dry_run)
+    result = await here.container.ingest.submit_async(asked)
+    if isinstance(result, Refused):
+        masking = Masking(here.container.allowlist.current().allowlist)
+        return problem_response(request, refused_answer(result, presenting.refusal_details(result, masking)))
+    status = 201 if isinstance(result, Stored) and result.created else 200
+    body = presenting.stored(result) if isinstance(result, Stored) else presenting.judged(result)
+    headers = {"Cache-Control": "no-store", "Location": body.links["self"]}
+    return Response(body.to_json(), status_code=status, media_type="application/json", headers=headers)
+
+
+@router.post("/verify", response_model=dict[str, object])
+async def verify(request: Request, format: Format = "json") -> Response:  # noqa: A002 - the parameter's public name
+    """Judge a bundle and answer with the report, whatever the verdict; nothing is stored."""
+    here = context(request)
+    asked = await bodies.submission(request, here.container.settings.max_body_bytes, verify_only=True)
+    result = await here.container.ingest.submit_async(asked)
+    report = result.report if isinstance(result, Judged | Refused) else None
+    if report is None:
+        raise TypeError("a verification stored something")
+    masking = Masking(here.container.allowlist.current().allowlist)
+    headers = {"Cache-Control": "no-store"}
+    if format == "markdown":
+        text = render_markdown(shown_report(report, masking))
+        return Response(text, media_type="text/markdown; charset=utf-8", headers=headers)
+    return JSONResponse(shown_report(report, masking).to_json(), headers=headers)
+
+
+@router.get("/evidence", response_model=schemas.Page[schemas.RecordOut])
+def list_evidence(request: Request, query: Annotated[EvidenceQuery, Query()]) -> Response:
+    """Records, newest first."""
+    reading = context(request).records
+
+    def render() -> Rendered:
+        after = decode_number("evidence", query.cursor)
+        page = reading.records(query.where(), staleness=query.reason, after=after, limit=query.limit)
+        items = [presenting.record(view) for view in page.items]
+        out = schemas.Page[schemas.RecordOut](items=items, next=encode("evidence", page.next))
+        return Rendered(out.to_json(), valid_until=page.valid_until)
+
+    return conditional(request, ("evidence", query, *reading.key()), render)
+
+
+@router.get("/evidence/{digest}", response_model=schemas.BundleOut)
+def get_evidence(request: Request, digest: DigestPath) -> Response:
+    """A bundle and its records, one per source."""
+    reading = context(request).records
+    wanted = digest_of(digest)
+
+    def render() -> Rendered:
+        view = reading.bundle(wanted)
+        return Rendered(presenting.bundle(view).to_json(), valid_until=view.valid_until)
+
+    return conditional(request, ("bundle", wanted, *reading.key()), render)
+
+
+@router.get("/evidence/{digest}/archive", response_class=Response)
+def get_archive(request: Request, digest: DigestPath) -> Response:
+    """The whole artifact with its signatures as an OCI-layout tar that `verify` accepts offline."""
+    return archive_response(request, context(request), digest_of(digest))
+
+
+@router.get("/evidence/{digest}/files/{path:path}", response_class=Response)
+def get_file(request: Request, digest: DigestPath, path: str) -> Response:
+    """One file of the bundle, as an attachment: it was written by a stranger and may hold secrets."""
+    return file_response(request, context(request), digest_of(digest), path)
+
+
+@router.get("/evidence/{digest}/{source}/report", response_model=dict[str, object])
+def get_report(
+    request: Request,
+    digest: DigestPath,
+    source: SourcePath,
+    format: Format = "json",  # noqa: A002 - the parameter's public name
+) -> Response:
+    """The verification report, judged anew from the archived bytes."""
+    here = context(request)
+    record = here.records.record(digest_of(digest), source)
+    masking = Masking(here.container.allowlist.current().allowlist)
+
+    def render() -> Rendered:
+        report = here.records.report(record)
+        if format == "markdown":
+            text = render_markdown(shown_report(report, masking))
+            return Rendered(text.encode(), "text/markdown; charset=utf-8")
+        return Rendered(bytes(JSONResponse(shown_report(report, masking).to_json()).body))
+
+    key = ("report", record.run.digest, record.run.source_id, format, here.container.allowlist.current().sha256)
+    return conditional(request, key, render)
+
+
+@router.get("/evidence/{digest}/{source}/predicate", response_class=Response)
+def get_predicate(request: Request, digest: DigestPath, source: SourcePath) -> Response:
+    """The exact signed payload: an in-toto statement, byte for byte as the signature covers it."""
+    reading = context(request).records
+    data = reading.payload(reading.record(digest_of(digest), source))
+    return Response(data, media_type="application/vnd.in-toto+json", headers={"Cache-Control": IMMUTABLE})
+
+
+@router.get("/evidence/{digest}/{source}/bundle", response_class=Response)
+def get_bundle(request: Request, digest: DigestPath, source: SourcePath) -> Response:
+    """The exact Sigstore bundle, byte for byte as it came."""
+    reading = context(request).records
+    data = reading.signature(reading.record(digest_of(digest), source)).bundle
+    media = "application/vnd.dev.sigstore.bundle.v0.3+json"
+    return Response(data, media_type=media, headers={"Cache-Control": IMMUTABLE})

@@ -1,0 +1,139 @@
+"""The application: middleware, routes, error handlers. Decisions are in the services; statuses in `problems`."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
+
+from app import __version__
+from app.config import RateLimit
+from app.core.errors import ServiceError
+from app.services.catalogue import CatalogueService
+from app.services.records import RecordReading
+from app.services.report import RecipeReading
+from app.web import middleware, pages
+from app.web.api import allowlist, attempts, evidence, recipes, system
+from app.web.bodies import invalid_fields
+from app.web.caching import TagCache
+from app.web.context import Container, Context
+from app.web.limits import ClientBuckets, TokenBucket
+from app.web.openapi import describe
+from app.web.problems import Answer, answer_of, problem_response
+
+BULK_FACTOR = 8
+"""A bulk catalogue may be this many times as large as any other body (`MAX_BODY_BYTES`)."""
+
+
+def create_app(container: Container, *, monotonic: Callable[[], float] = time.monotonic) -> FastAPI:
+    """The HTTP side of a container; the container's life is the caller's."""
+    app = FastAPI(
+        title="aicr-evidence",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    app.state.clock = container.clock
+    app.state.tags = TagCache()
+    app.state.draining = False
+    app.state.context = _context(container)
+    routers = (
+        evidence.router, attempts.router, recipes.router, allowlist.router, system.router, pages.router
+    )  # fmt: skip
+    for router in routers:
+        app.include_router(router)
+    app.state.openapi = json.dumps(describe(app), ensure_ascii=False, indent=2).encode()
+    _handle_errors(app, routers)
+    _wrap(app, container, monotonic)
+    return app
+
+
+def _context(container: Container) -> Context:
+    recipes_ = RecipeReading(
+        store=container.store, clock=container.clock, allowlist=container.allowlist, rule=container.rule
+    )
+    records = RecordReading(
+        store=container.store,
+        archive=container.archive,
+        judge=container.judge,
+        clock=container.clock,
+        allowlist=container.allowlist,
+        recipes=recipes_,
+    )
+    catalogue = CatalogueService(store=container.store, clock=container.clock, project=container.allowlist.project)
+    return Context(container, recipes_, records, catalogue)
+
+
+def _wrap(app: FastAPI, container: Container, monotonic: Callable[[], float]) -> None:
+    """Put the layers around the routes; the last one added is the outermost."""
+    settings = container.settings
+    everybody = RateLimit.parse(settings.rate_limit)
+    client = RateLimit.parse(settings.rate_limit_client)
+    app.add_middleware(middleware.HeadAsGet)
+    app.add_middleware(middleware.BodyLimit, max_bytes=settings.max_body_bytes * BULK_FACTOR)
+    app.add_middleware(
+        middleware.RateLimit,
+        everybody=TokenBucket(everybody.per_second, everybody.burst) if everybody else None,
+        clients=ClientBuckets(client.per_second, client.burst) if client else None,
+        trusted_proxies=frozenset(settings.trusted_proxies),
+        clock=container.clock,
+        monotonic=monotonic,
+    )
+    app.add_middleware(middleware.LastResort)
+    app.add_middleware(middleware.AccessLog, monotonic=monotonic)
+    app.add_middleware(middleware.RequestId)
+
+
+def _handle_errors(app: FastAPI, routers: Sequence[APIRouter]) -> None:
+    """Every error leaves in the envelope, those of the framework too."""
+
+    async def service_error(request: Request, err: Exception) -> Response:
+        if not isinstance(err, ServiceError):
+            raise err
+        return _told(request, answer_of(err))
+
+    async def invalid(request: Request, err: Exception) -> Response:
+        if not isinstance(err, RequestValidationError):
+            raise err
+        return _told(request, answer_of(invalid_fields(list(err.errors()), "request")))
+
+    async def http(request: Request, err: Exception) -> Response:
+        if not isinstance(err, HTTPException):
+            raise err
+        if err.status_code == 405:
+            allowed = _methods(request, routers)
+            message = f"expected one of {', '.join(allowed)}, got {request.method[:20]}"
+            return _told(request, Answer("METHOD_NOT_ALLOWED", message, headers={"Allow": ", ".join(allowed)}))
+        if err.status_code == 404:
+            return _told(request, Answer("NOT_FOUND", "no such route", {"hint": "GET /openapi.json names every route"}))
+        code = "INVALID_REQUEST" if err.status_code < 500 else "INTERNAL"
+        return _told(request, Answer(code, "the request could not be read"))
+
+    app.add_exception_handler(ServiceError, service_error)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http)
+
+
+def _told(request: Request, answer: Answer) -> Response:
+    """A page for who looks at pages, the envelope for everybody else."""
+    if request.url.path.startswith("/ui/"):
+        return pages.error_page(request, answer)
+    return problem_response(request, answer)
+
+
+def _methods(request: Request, routers: Sequence[APIRouter]) -> list[str]:
+    """Every method of the path, over all routes that have it."""
+    found: set[str] = set()
+    for router in routers:
+        for route in router.routes:
+            if route.matches(request.scope)[0] is not Match.NONE:
+                found |= getattr(route, "methods", None) or set()
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))

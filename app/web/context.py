@@ -1,0 +1,115 @@
+"""What a route reaches through its request: the services, the settings, and who may do what.
+
+Routes stay five lines: they parse, ask one of these, and return a schema.
+"""
+
+import hmac
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pydantic import SecretStr
+from starlette.requests import Request
+
+from app.config import Settings
+from app.core.errors import ForbiddenError
+from app.core.refs import Digest
+from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
+from app.ports import BundleArchive, Clock, EvidenceStore, Judge
+from app.services.catalogue import CatalogueService
+from app.services.ingest_types import IngestRequest, IngestResult
+from app.services.records import RecordReading
+from app.services.report import AllowlistHolder, RecipeReading
+
+
+class Ingest(Protocol):
+    """Takes a bundle in, on its own executor."""
+
+    async def submit_async(self, request: IngestRequest) -> IngestResult:
+        """`Stored`, `Judged` or `Refused`; raises what no verdict was reached about."""
+
+
+class Archive(BundleArchive, Protocol):
+    """An archive that also writes a digest as a tar."""
+
+    def export_tar(self, digest: Digest, /) -> Iterator[bytes]:
+        """An OCI layout of the digest with its signatures; raises `NotFoundError` before the first byte."""
+
+
+class ListInForce(AllowlistHolder, Protocol):
+    """The list in force, bound into the function that the store calls."""
+
+    def project(self, inputs: RecipeInputs, /) -> RecipeVerdict:
+        """Corroborate one recipe now."""
+
+
+class Container(Protocol):
+    """What the web needs of the composition root."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+
+    @property
+    def store(self) -> EvidenceStore:
+        """The rows."""
+
+    @property
+    def archive(self) -> Archive:
+        """The bundles."""
+
+    @property
+    def judge(self) -> Judge:
+        """Judges an archived bundle again for its report."""
+
+    @property
+    def ingest(self) -> Ingest:
+        """Takes bundles in."""
+
+    @property
+    def clock(self) -> Clock:
+        """Now."""
+
+    @property
+    def allowlist(self) -> ListInForce:
+        """The list in force."""
+
+    @property
+    def rule(self) -> ConfirmRule:
+        """The settings that weigh."""
+
+    def ready(self) -> dict[str, str]:
+        """The state of each part by name; `ok` when it answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The services behind the routes."""
+
+    container: Container
+    recipes: RecipeReading
+    records: RecordReading
+    catalogue: CatalogueService
+
+
+def context(request: Request) -> Context:
+    """The context of the application that serves this request."""
+    found: Context = request.app.state.context
+    return found
+
+
+def require_token(request: Request, tokens: Sequence[SecretStr], setting: str) -> None:
+    """Admit a caller with one of `tokens`, compared in constant time; raises `ForbiddenError`."""
+    if not tokens:
+        raise ForbiddenError(
+            f"this route is closed: {setting} is not set",
+            code="FORBIDDEN",
+            hint=f"set {setting} and restart the service",
+        )
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not given:
+        raise ForbiddenError("expected a bearer token", hint="send `Authorization: Bearer <token>`")
+    offered = given.strip().encode("utf-8", "surrogatepass")
+    matches = [hmac.compare_digest(offered, token.get_secret_value().encode()) for token in tokens]
+    if not any(matches):
+        raise ForbiddenError("the bearer token is wrong")

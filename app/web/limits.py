@@ -1,0 +1,88 @@
+"""Token buckets: how many requests one process takes, and how many of them one client may post (service 2).
+
+A bucket is two numbers; the time is an argument. Which header says what is in `app.web.middleware`.
+"""
+
+import ipaddress
+import math
+from collections import OrderedDict
+from dataclasses import dataclass
+
+MAX_CLIENTS = 20_000
+"""Buckets kept at once; the least recently used one goes first, so a flood of addresses costs no memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a bucket answered: `wait_seconds` is 0 when the request may pass, `full_in` when the bucket is full again."""
+
+    allowed: bool
+    limit: int
+    remaining: int
+    wait_seconds: float
+    full_in: float
+    per_second: float
+
+
+class TokenBucket:
+    """`per_second` tokens flow in, `burst` are held; a request takes one."""
+
+    __slots__ = ("_at", "_burst", "_per_second", "_tokens")
+
+    def __init__(self, per_second: float, burst: int) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._tokens = float(burst)
+        self._at: float | None = None
+
+    def take(self, now: float) -> Grant:
+        """Take one token at `now` (seconds of a clock that never runs backwards)."""
+        if self._at is not None:
+            self._tokens = min(float(self._burst), self._tokens + max(0.0, now - self._at) * self._per_second)
+        self._at = now
+        allowed = self._tokens >= 1
+        if allowed:
+            self._tokens -= 1
+        wait = 0.0 if allowed else (1 - self._tokens) / self._per_second
+        full_in = (self._burst - self._tokens) / self._per_second
+        return Grant(allowed, self._burst, math.floor(self._tokens), wait, full_in, self._per_second)
+
+
+class ClientBuckets:
+    """One bucket a client, at most `MAX_CLIENTS` of them."""
+
+    def __init__(self, per_second: float, burst: int, *, max_clients: int = MAX_CLIENTS) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._max = max_clients
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def take(self, client: str, now: float) -> Grant:
+        """Take one token of `client`'s bucket."""
+        bucket = self._buckets.pop(client, None) or TokenBucket(self._per_second, self._burst)
+        self._buckets[client] = bucket
+        if len(self._buckets) > self._max:
+            self._buckets.popitem(last=False)
+        return bucket.take(now)
+
+
+def client_key(peer: str, forwarded: str, trusted_proxies: frozenset[str]) -> str:
+    """Who is asking: the peer, or the nearest address of `X-Forwarded-For` that is no trusted proxy.
+
+    An IPv6 client is its /64, since one customer holds that many addresses. The key is never logged.
+    """
+    client = peer
+    if peer in trusted_proxies:
+        for hop in reversed([part.strip() for part in forwarded.split(",")[-32:]]):
+            client = hop or client
+            if hop not in trusted_proxies:
+                break
+    try:
+        address = ipaddress.ip_address(client)
+    except ValueError:
+        return peer  # a forged or empty header names nobody: count the one we see
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address)

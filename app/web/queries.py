@@ -1,0 +1,129 @@
+"""Query parameters as models, one a list: JSON and page of a resource read the same one.
+
+An unknown parameter is ignored, as on every page of the web; an empty one is absent, since a form sends every field.
+"""
+
+from typing import Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from app.core.identity import SourceClass
+from app.core.refs import Digest
+from app.core.verdict import ConfirmBy, Staleness, State
+from app.ports import RecordFilter
+from app.services.report import Lens, RecipeFilter
+from app.web.cursors import DEFAULT_LIMIT, MAX_LIMIT
+
+_MAX = 512
+
+
+class Parameters(BaseModel):
+    """camelCase parameters; hashable, so that a remembered tag can be kept under them."""
+
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_is_absent(cls, value: Any) -> Any:  # noqa: ANN401 - pydantic hands over what it got
+        return {key: item for key, item in value.items() if item != ""} if isinstance(value, dict) else value
+
+
+class ListQuery(Parameters):
+    """Where a page of a list starts and how long it is."""
+
+    cursor: str | None = Field(None, max_length=_MAX, description="`next` of the page before")
+    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="how many items a page has at most")
+
+
+class EvidenceQuery(ListQuery):
+    """The filters of `GET /evidence`."""
+
+    digest: str | None = Field(None, max_length=80)
+    recipe: str | None = Field(None, max_length=_MAX)
+    source: str | None = Field(None, max_length=64, description="slug or canonical id")
+    party: str | None = Field(None, max_length=_MAX)
+    source_class: SourceClass | None = Field(None, alias="class")
+    predicate_type: str | None = Field(None, max_length=_MAX)
+    aicr_version: str | None = Field(None, max_length=_MAX)
+    k8s: str | None = Field(None, max_length=128, description="Kubernetes version, compared by major.minor")
+    staleness: Staleness | Literal["current"] | None = Field(None, description="a reason, or `current` for none")
+    outcome: Literal["passed", "failed"] | None = None
+    since: AwareDatetime | None = Field(None, description="received at or after")
+    until: AwareDatetime | None = Field(None, description="received before")
+
+    def where(self) -> RecordFilter:
+        """What the store filters by; raises `ReferenceInvalid` for a digest that is none."""
+        return RecordFilter(
+            digest=None if self.digest is None else str(Digest.parse(self.digest)),
+            recipe=self.recipe,
+            source=self.source,
+            party=self.party,
+            source_class=None if self.source_class is None else self.source_class.value,
+            predicate_type=self.predicate_type,
+            aicr_version=self.aicr_version,
+            k8s=self.k8s,
+            outcome=self.outcome,
+            since=self.since,
+            until=self.until,
+        )
+
+    @property
+    def reason(self) -> str | None:
+        """The staleness that is asked for."""
+        return None if self.staleness is None else str(self.staleness)
+
+
+class RecipesQuery(ListQuery):
+    """The filters of `GET /recipes`."""
+
+    service: str | None = Field(None, max_length=_MAX)
+    accelerator: str | None = Field(None, max_length=_MAX)
+    os: str | None = Field(None, max_length=_MAX)
+    intent: str | None = Field(None, max_length=_MAX)
+    platform: str | None = Field(None, max_length=_MAX)
+    profile: str | None = Field(None, max_length=_MAX, description="`name=value`, or the segment in the name")
+    state: State | None = None
+    staleness: Staleness | None = None
+    source_class: SourceClass | None = Field(None, alias="class", description="has evidence of this class that counts")
+    q: str | None = Field(None, max_length=200, description="part of the name")
+
+    def where(self) -> RecipeFilter:
+        """What the catalogue filters by."""
+        return RecipeFilter(
+            service=self.service,
+            accelerator=self.accelerator,
+            os=self.os,
+            intent=self.intent,
+            platform=self.platform,
+            profile=self.profile,
+            state=None if self.state is None else self.state.value,
+            staleness=None if self.staleness is None else self.staleness.value,
+            source_class=None if self.source_class is None else self.source_class.value,
+            q=self.q,
+        )
+
+    def parameters(self) -> dict[str, str]:
+        """The filters that are set, as they stand in a link."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cursor", "limit"})
+
+
+class LensQuery(Parameters):
+    """Through what one recipe is looked at."""
+
+    aicr_version: str | None = Field(None, max_length=_MAX, description="the strict grid of one AICR version")
+    aicr_commit: str | None = Field(None, max_length=64, description="of builds that are no releases")
+    k8s: str | None = Field(None, max_length=128, description="dims results on another Kubernetes; no state changes")
+    as_of: AwareDatetime | None = Field(None, description="what was known here then")
+    confirm_by: ConfirmBy | None = Field(None, description="count signers or parties, instead of what the setting says")
+
+    def lens(self) -> Lens:
+        """The same as the service takes it."""
+        return Lens(self.aicr_version, self.aicr_commit, self.k8s, self.as_of, self.confirm_by)
+
+
+class AttemptsQuery(ListQuery):
+    """The filters of `GET /attempts`."""
+
+    outcome: Literal["accepted", "refused", "no-verdict"] | None = None
+    digest: str | None = Field(None, max_length=80)
