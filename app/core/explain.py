@@ -61,7 +61,7 @@ def k_of_n(row: Row, rule: ConfirmRule) -> str:
     return f"{row.passes} of {rule.threshold}"
 
 
-def grid_k(grid: Grid) -> int:
+def fewest_passes(grid: Grid) -> int:
     """The fewest counted passes that any row of the roll-ups has: the k of a recipe's `k of n`."""
     return min((row.passes for row in grid.rows if row.counted), default=0)
 

@@ -11,7 +11,7 @@ from app.core.bundle import Run, TestOutcome
 from app.core.consensus import bucket, rollup, row_order, state_of
 from app.core.copies import Original
 from app.core.latest import precedence
-from app.core.verdict import GRID_PHASES, Bucket, ConfirmBy, ConfirmRule, Grid, Row, SignerResult, State
+from app.core.verdict import GRID_PHASES, Bucket, ConfirmBy, ConfirmRule, Grid, Row, SignerResult
 
 UNRECORDED_SKIP = "reason not recorded"
 """What a row says about a skipped check whose report gives no reason."""
@@ -94,7 +94,9 @@ def build_grid(taking_part: Sequence[Participant], scope: Scope) -> Grid:
     for participant in taking_part:
         for key, outcome in outcomes(participant.member.run).items():
             if not scope.only_declared or key in scope.declared:
-                cells.setdefault(key, []).append(_Cell(participant, outcome))
+                result = bucket(outcome.status)
+                weight = _first_weight(participant, result)
+                cells.setdefault(key, []).append(_Cell(participant.member, participant.speaks, outcome, result, weight))
     keys = sorted({*cells, *scope.declared}, key=row_order)
     rows = tuple(_row(key, cells.get(key, []), scope) for key in keys)
     phases = [*GRID_PHASES, *sorted({row.phase for row in rows} - set(GRID_PHASES))]
@@ -127,19 +129,13 @@ def _badness(outcome: TestOutcome) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """One participant's result in one row, before and after it is weighed."""
+    """One participant's result in one row, with its weight so far."""
 
-    participant: Participant
+    member: Member
+    speaks: bool
     outcome: TestOutcome
-    weight: str = ""
-
-    @property
-    def member(self) -> Member:
-        return self.participant.member
-
-    @property
-    def result(self) -> Bucket:
-        return bucket(self.outcome.status)
+    result: Bucket
+    weight: str
 
 
 def _row(key: RowKey, cells: Sequence[_Cell], scope: Scope) -> Row:
@@ -167,26 +163,28 @@ def _puts_row_in_roll_up(cell: _Cell) -> bool:
 
     A branch beside main and a copy add no row of their own, unless a failure in it counts.
     """
-    speaks = cell.member.listed and cell.participant.speaks and cell.member.original is None
+    speaks = cell.member.listed and cell.speaks and cell.member.original is None
     return speaks or cell.weight == "counted"
 
 
 def _weigh(cells: Sequence[_Cell], rule: ConfirmRule) -> list[_Cell]:
     """Give each result its weight (see `SignerResult.weight`), in source order."""
-    weighed = [replace(cell, weight=_first_weight(cell)) for cell in cells]
-    weighed = _count_copied_failures(weighed)
+    weighed = list(cells)
+    if any(cell.weight == "copy-of" for cell in cells):
+        weighed = _count_copied_failures(weighed)
     return _count_parties_once(weighed) if rule.by is ConfirmBy.PARTY else weighed
 
 
-def _first_weight(cell: _Cell) -> str:
-    member = cell.member
-    if cell.result is Bucket.NOT_RUN:
+def _first_weight(participant: Participant, result: Bucket) -> str:
+    """What a result weighs before copies and parties are looked at across the row."""
+    member = participant.member
+    if result is Bucket.NOT_RUN:
         return "not-run"
     if not member.listed:
         return "reported"
-    if not cell.participant.speaks:
+    if not participant.speaks:
         return "same-signer"
-    if member.retracted and cell.result is Bucket.PASS:
+    if member.retracted and result is Bucket.PASS:
         return "retracted"  # a retraction takes passes away; only the signer's newer run ends a failure
     return "copy-of" if member.original else "counted"
 
@@ -198,7 +196,7 @@ def _count_copied_failures(cells: Sequence[_Cell]) -> list[_Cell]:
     """
     failing = {cell.member.signer_key for cell in cells if cell.weight == "counted" and cell.result is Bucket.FAIL}
     found = list(cells)
-    for index in sorted(range(len(found)), key=lambda i: (found[i].member.run.logged_at, found[i].member.lane)):
+    for index in _as_logged(found):
         cell = found[index]
         original = cell.member.original
         if cell.weight == "copy-of" and cell.result is Bucket.FAIL and original and original.signer_key not in failing:
@@ -211,7 +209,7 @@ def _count_parties_once(cells: Sequence[_Cell]) -> list[_Cell]:
     """Of one party's counted passes, and of its counted failures, only the one that was logged first counts."""
     found = list(cells)
     seen: set[tuple[str, Bucket]] = set()
-    for index in sorted(range(len(found)), key=lambda i: (found[i].member.run.logged_at, found[i].member.lane)):
+    for index in _as_logged(found):
         cell = found[index]
         if cell.weight != "counted":
             continue
@@ -220,6 +218,11 @@ def _count_parties_once(cells: Sequence[_Cell]) -> list[_Cell]:
             found[index] = replace(cell, weight="same-party")
         seen.add(side)
     return found
+
+
+def _as_logged(cells: Sequence[_Cell]) -> list[int]:
+    """Positions of the cells in the order in which the log saw their runs."""
+    return sorted(range(len(cells)), key=lambda i: (cells[i].member.run.logged_at, cells[i].member.lane))
 
 
 def _signer_result(cell: _Cell) -> SignerResult:
@@ -246,8 +249,3 @@ def counted_by(grid: Grid, result: Bucket, who: Callable[[SignerResult], str]) -
     return frozenset(
         who(signer) for row in grid.rows for signer in row.signers if signer.counts and signer.result is result
     )
-
-
-def states(rows: Iterable[Row]) -> tuple[State, ...]:
-    """The states of the rows that enter roll-ups."""
-    return tuple(row.consensus for row in rows if row.counted)

@@ -6,6 +6,7 @@ Which class a signer has is decided in `core.allowlist`; whether two signers cou
 import hashlib
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 from app.core.errors import InputError
 
@@ -53,6 +54,7 @@ class SignerIdentity:
         return self.canonical_id[:32]
 
 
+@lru_cache(maxsize=8192)  # one verdict asks for the same few signers thousands of times
 def canonical_source_id(issuer: str, identity: str) -> str:
     """Hash a signer; raises `InputError` for an empty part or a part with a line break."""
     if not issuer or not identity:

@@ -7,6 +7,7 @@ a store can keep the line as it is. Ages change by themselves: `nextChange` says
 from datetime import UTC, datetime
 
 from app.core.bundle import Run
+from app.core.explain import fewest_passes
 from app.core.staleness import Match
 from app.core.staleness import match as matching
 from app.core.statement import RECIPE_EVIDENCE_V3
@@ -43,6 +44,9 @@ def summarize(verdict: RecipeVerdict) -> dict[str, object]:
         "confirming": verdict.confirming,
         "failing": verdict.failing,
         "reported": verdict.reported,
+        "passes": fewest_passes(grid),
+        "currentPasses": None if verdict.current is None else fewest_passes(verdict.current),
+        "threshold": verdict.rule.threshold,
         "parties": verdict.parties,
         "sources": len(verdict.sources),
         "classes": sorted({source.source_class for source in verdict.sources if source.allowlisted}),
