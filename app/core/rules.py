@@ -104,6 +104,8 @@ _TABLE: tuple[Rule, ...] = (
         StepName.SIGNATURE,
         "the signer is the one that the caller pinned",
         "compare the certificate's issuer and identity with --expected-issuer and --expected-identity-regexp",
+        "PIN_UNSIGNED",
+        "PIN_INVALID",
     ),
     _signature(
         "S1",
