@@ -1,10 +1,14 @@
 """Today's recipes: what the catalogue says a recipe's digest, checks and floors are (service 3, 5)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from app.core.coordinate import Criteria
+from app.core.errors import InputError
+
+MAX_NAME_CHARS = 512
+"""As long as a recipe name may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +35,41 @@ class CatalogueVersion:
     seq: int = 0
     criteria: Criteria | None = None
     profile_selection: str = ""
+
+
+def check_push(versions: Sequence[CatalogueVersion], *, replace_all: bool) -> None:
+    """Raise `InputError` for a push that can not be meant."""
+    if replace_all and not versions:
+        raise InputError(
+            "expected at least one recipe when the catalogue is replaced",
+            hint="an empty push would retire every recipe",
+        )
+    for version in versions:
+        if not 1 <= len(version.recipe) <= MAX_NAME_CHARS:
+            raise InputError(f"expected a recipe name of 1 to {MAX_NAME_CHARS} characters")
+
+
+def completed(version: CatalogueVersion, before: CatalogueVersion | None) -> CatalogueVersion | None:
+    """What to append after `before`: None when `version` says nothing new.
+
+    Digests are the recipe, so what was known about the same digests (checks, floors, text) stays known when the new
+    version is silent about it.
+    """
+    if before is None or (version.legacy, version.content_only) != (before.legacy, before.content_only):
+        return version
+    full = replace(
+        version,
+        declared=before.declared if version.declared is None else version.declared,
+        floors=version.floors or before.floors,
+        text=version.text or before.text,
+        criteria=version.criteria or before.criteria,
+        profile_selection=version.profile_selection or before.profile_selection,
+    )
+    return None if _said(full) == _said(before) else full
+
+
+def _said(version: CatalogueVersion) -> tuple[object, ...]:
+    """What one version can tell beside its digests; when and from which ref it was pushed tells nothing."""
+    floors = tuple(sorted(version.floors.items()))
+    known = (bool(version.text), version.criteria, version.profile_selection)
+    return (version.declared, floors, version.commit, version.retired, *known)

@@ -8,12 +8,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from app.adapters.db import events
-from app.adapters.db.codec import MAX_INDEXED_CHARS, catalogue_data, catalogue_of, catalogue_values, encode_text
+from app.adapters.db.codec import catalogue_data, catalogue_of, catalogue_values, encode_text
 from app.adapters.db.projection import refresh
 from app.adapters.db.session import Database
 from app.adapters.db.tables import catalogue_versions
-from app.core.catalogue import CatalogueVersion
-from app.core.errors import InputError
+from app.core.catalogue import CatalogueVersion, completed
 from app.ports import Project
 
 
@@ -51,37 +50,6 @@ def put(
     for name in names:
         refresh(connection, name, project)
     return names
-
-
-def check(versions: Sequence[CatalogueVersion], *, replace_all: bool) -> None:
-    """Raise `InputError` for a push that can not be meant."""
-    if replace_all and not versions:
-        raise InputError(
-            "expected at least one recipe when the catalogue is replaced",
-            hint="an empty push would retire every recipe",
-        )
-    for version in versions:
-        if not 1 <= len(version.recipe) <= MAX_INDEXED_CHARS:
-            raise InputError(f"expected a recipe name of 1 to {MAX_INDEXED_CHARS} characters")
-
-
-def completed(version: CatalogueVersion, before: CatalogueVersion | None) -> CatalogueVersion | None:
-    """What to append after `before`: None when `version` says nothing new.
-
-    Digests are the recipe, so what was known about the same digests (checks, floors, text) stays known when the new
-    version is silent about it.
-    """
-    if before is None or (version.legacy, version.content_only) != (before.legacy, before.content_only):
-        return version
-    full = replace(
-        version,
-        declared=before.declared if version.declared is None else version.declared,
-        floors=version.floors or before.floors,
-        text=version.text or before.text,
-    )
-    said = (full.declared, dict(full.floors), full.commit, full.retired, bool(full.text))
-    known = (before.declared, dict(before.floors), before.commit, before.retired, bool(before.text))
-    return None if said == known else full
 
 
 def add_version(connection: Connection, seq: int, recorded_at: datetime, data: Mapping[str, object]) -> None:

@@ -27,6 +27,8 @@ MAX_INDEXED_CHARS = 512
 
 Values = dict[str, Any]
 
+_CATALOGUE_DETAIL = ("commit", "ref", "at", "declared", "floors", "criteria", "profileSelection")
+
 
 def hashed(*parts: str) -> str:
     """A short key of a tuple of texts; no two tuples share their input."""
@@ -216,6 +218,8 @@ def catalogue_data(version: CatalogueVersion) -> Values:
         "declared": None if version.declared is None else [list(check) for check in version.declared],
         "floors": dict(version.floors),
         "retired": version.retired,
+        "criteria": None if version.criteria is None else asdict(version.criteria),
+        "profileSelection": version.profile_selection,
         "text": text_sha256(encode_text(version.text)) if version.text else None,
     }
 
@@ -230,7 +234,7 @@ def catalogue_values(seq: int, recorded_at: datetime, data: Mapping[str, Any]) -
         "content_only": data["contentOnly"],
         "retired": data["retired"],
         "text_sha256": data["text"],
-        "detail": {key: data[key] for key in ("commit", "ref", "at", "declared", "floors")},
+        "detail": {key: data[key] for key in _CATALOGUE_DETAIL},
     }
 
 
@@ -250,6 +254,8 @@ def catalogue_of(row: RowMapping, text: str = "") -> CatalogueVersion:
         text=text,
         retired=row["retired"],
         seq=row["seq"],
+        criteria=None if detail["criteria"] is None else Criteria(**detail["criteria"]),
+        profile_selection=detail["profileSelection"],
     )
 
 

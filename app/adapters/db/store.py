@@ -15,7 +15,7 @@ from app.adapters.db.session import Database
 from app.adapters.db.tables import recipe_state
 from app.adapters.db.tables import records as record_rows
 from app.core.bundle import Run
-from app.core.catalogue import CatalogueVersion
+from app.core.catalogue import CatalogueVersion, check_push
 from app.core.party import party_of
 from app.core.refs import Digest
 from app.core.verdict import RecipeInputs
@@ -133,7 +133,7 @@ class SqlEvidenceStore:
     def put_catalogue(
         self, versions: Sequence[CatalogueVersion], /, *, replace: bool, project: Project
     ) -> tuple[str, ...]:
-        catalogue.check(versions, replace_all=replace)
+        check_push(versions, replace_all=replace)
         return self._database.write(
             lambda connection: catalogue.put(
                 self._database, connection, versions, replace_all=replace, project=project

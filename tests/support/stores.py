@@ -1,0 +1,100 @@
+"""The stores that one contract suite runs over, each empty, and the two pure functions that it hands them."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from app.adapters.db import migrate
+from app.adapters.db.session import Database
+from app.adapters.db.store import SqlEvidenceStore
+from app.adapters.db.tables import PROJECTIONS
+from app.core.allowlist import Allowlist
+from app.core.bundle import Run
+from app.core.corroborate import corroborate
+from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
+from app.ports import AllowlistVersion, EvidenceStore
+from tests.support.memory_store import MemoryStore
+from tests.support.postgres import shared_cluster
+from tests.support.stored_runs import DEV_ONE, OCTOCAT, at
+
+KINDS = ("memory", "sqlite", "postgres")
+NOW = at(1000)
+
+
+class Rules:
+    """An allowlist and a time, bound into `project` and `classify`."""
+
+    def __init__(self, text: bytes, now: datetime = NOW) -> None:
+        self.text = text
+        self.allowlist = Allowlist.load(text)
+        self.now = now
+
+    def project(self, inputs: RecipeInputs) -> RecipeVerdict:
+        return corroborate(inputs, allowlist=self.allowlist, rule=ConfirmRule(), now=self.now)
+
+    def classify(self, run: Run) -> tuple[str, bool]:
+        found = self.allowlist.classify(run.signer.issuer, run.signer.identity)
+        return found.source_class.value, found.allowlisted
+
+    def version(self, since: datetime) -> AllowlistVersion:
+        import hashlib
+
+        return AllowlistVersion(hashlib.sha256(self.text).hexdigest(), since, self.text)
+
+
+def allowlist_text(*community: object) -> bytes:
+    """A list with the sample workflow as first party and these signers as community."""
+    lines = ["schemaVersion: 1.0.0", "firstParty:", "  - label: acme-attest"]
+    lines.append("    issuer: https://token.actions.githubusercontent.com")
+    pattern = r"^https://github\.com/acme-lab/aicr-attest/\.github/workflows/attest\.yaml@refs/heads/.+$"
+    lines.append(f"    identityPattern: {pattern}")
+    if community:
+        lines.append("community:")
+    for signer in community:
+        lines += [f"  - issuer: {signer.issuer}", f"    source: '{signer.slug}'"]  # type: ignore[attr-defined]
+    return "\n".join(lines).encode() + b"\n"
+
+
+RULES = Rules(allowlist_text(OCTOCAT, DEV_ONE))
+"""The sample workflow, octocat and dev-one count; everybody else is reported."""
+
+
+@contextmanager
+def open_database(kind: str, directory: Path) -> Iterator[Database]:
+    """A migrated, empty database."""
+    url = shared_cluster().database() if kind == "postgres" else f"sqlite:///{directory / f'{next(_numbers)}.db'}"
+    database = Database(url)
+    try:
+        migrate.upgrade(database, sandbox=False)
+        yield database
+    finally:
+        database.close()
+
+
+@contextmanager
+def open_store(kind: str, directory: Path, failpoint: Callable[[str], None] = lambda _: None) -> Iterator[EvidenceStore]:
+    """An empty store of a kind of `KINDS`."""
+    if kind == "memory":
+        yield MemoryStore(failpoint=failpoint)
+        return
+    with open_database(kind, directory) as database:
+        yield SqlEvidenceStore(database, failpoint=failpoint)
+
+
+def dump(database: Database) -> dict[str, list[tuple[object, ...]]]:
+    """Every row of every projection, sorted; without revisions, which only grow."""
+    with database.read() as connection:
+        return {
+            table.name: sorted(
+                (tuple(row) for row in connection.execute(sa.select(*(c for c in table.c if c.name != "revision")))),
+                key=repr,
+            )
+            for table in PROJECTIONS
+        }
+
+
+_numbers = itertools.count(1)
