@@ -12,7 +12,6 @@ from datetime import datetime
 from app.core.bundle import Accepted, RawSignature, Rejected
 from app.core.errors import NotFoundError, StoreError
 from app.core.identity import canonical_source_id
-from app.core.party import party_of
 from app.core.refs import Digest
 from app.core.report import InputKind, Report
 from app.core.verdict import Remark, StaleReason
@@ -174,7 +173,7 @@ class RecordReading:
                 run.signer.identity,
                 source_class=record.source_class,
                 allowlisted=record.allowlisted,
-                party=party_of(run.signer),
+                party=record.party,
             ),
             remarks=masked_remarks(standing.remarks),
             staleness=masked_reasons(standing.staleness),

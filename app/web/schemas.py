@@ -234,6 +234,9 @@ class RecipeLine(Schema):
     confirming: int
     failing: int
     reported: int
+    passes: int
+    current_passes: int | None
+    threshold: int
     parties: int
     sources: int
     classes: list[str]
