@@ -274,6 +274,9 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     rebuild = _verb(
         verbs, "rebuild", "serve:rebuild", "compute every projection anew from the signed bytes and the event table"
     )
+    rebuild.add_argument(
+        "--allow-missing", action="store_true", help="go on without acknowledged bundles that are gone from the archive"
+    )
     settings = _verb(verbs, "settings", "settings:run", "print every setting with its value, source and default")
     trust = verbs.add_parser("trust", help="the trust roots in force", formatter_class=_Formatter)
     trust_actions = trust.add_subparsers(title="actions", metavar="ACTION", required=True)

@@ -14,7 +14,9 @@ MAX_RECIPE_BYTES = 1 << 20
 def run(options: argparse.Namespace) -> int:
     """Print the bare hex digest of the file's canonical form."""
     text = _read(options.recipe)
-    sys.stdout.write(subject_digest(text, predicate_type=f"https://aicr.run/recipe-evidence/{options.predicate_type}") + "\n")
+    sys.stdout.write(
+        subject_digest(text, predicate_type=f"https://aicr.run/recipe-evidence/{options.predicate_type}") + "\n"
+    )
     return OK
 
 

@@ -1,0 +1,214 @@
+"""The service as one object: every adapter and service, wired from the settings, with one way to open and close."""
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from app.adapters.db import Database, SqlEvidenceStore, exclusive, require_head, upgrade
+from app.adapters.files.watch import WatchedFile
+from app.adapters.oci import ByteBudget, OciArchive, OciRegistry, ReaderLimits, RegistryLogin, parse_logins
+from app.adapters.workers import WorkerJudge
+from app.bootstrap.judging import BuildJudge
+from app.config import Settings
+from app.core.allowlist import MAX_ALLOWLIST_BYTES
+from app.core.errors import InputError, NotFoundError, ServiceError
+from app.core.gate import TrustedRegistries
+from app.core.verdict import ConfirmBy, ConfirmRule
+from app.ports import Clock
+from app.services.allowlists import AllowlistService
+from app.services.flights import Flights
+from app.services.ingest import IngestLimits, IngestService
+from app.services.ingest_types import IngestResult
+from app.services.rebuild import RebuildService
+
+log = logging.getLogger(__name__)
+
+_PRELOAD = ("app.bootstrap.judging",)
+_MAX_CREDENTIALS_BYTES = 1 << 20
+
+Failpoint = Callable[[str], None]
+
+
+def no_failpoint(_name: str) -> None:
+    """Nothing happens at a named step; crash tests pass something that kills the process instead."""
+
+
+def utc_now() -> datetime:
+    """The clock of the service."""
+    return datetime.now(UTC)  # noqa: TID251 - the composition root is where time comes from
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What the front ends work with; `open_container` makes it and ends it."""
+
+    settings: Settings
+    store: SqlEvidenceStore
+    archive: OciArchive
+    judge: WorkerJudge
+    ingest: IngestService
+    rebuild: RebuildService
+    allowlist: AllowlistService
+    rule: ConfirmRule
+    clock: Clock
+
+    def ready(self) -> dict[str, str]:
+        """The state of each part by name; `ok` when it answers, else what is wrong."""
+        return {
+            "database": _asked(self.store.ping),
+            "archive": _asked(self.archive.ping),
+            "judge": self.judge.ready(),
+            "allowlist": self.allowlist.problem or "ok",
+        }
+
+
+def build_judge(settings: Settings) -> BuildJudge:
+    """The picklable recipe of a judge under these settings."""
+    return BuildJudge(
+        trusted_root=settings.trusted_root,
+        max_signature_bytes=settings.max_signature_bytes,
+        max_unpacked_bytes=settings.max_unpacked_bytes,
+        max_files=settings.max_files,
+        max_path_bytes=settings.max_path_bytes,
+        max_depth=settings.max_depth,
+    )
+
+
+def confirm_rule(settings: Settings) -> ConfirmRule:
+    """What is counted, and from how many on."""
+    return ConfirmRule(ConfirmBy(settings.confirm_by), settings.confirm_threshold, settings.aged_after_days)
+
+
+def reader_limits(settings: Settings) -> ReaderLimits:
+    """The limits of trust 3."""
+    return ReaderLimits(
+        manifest_bytes=settings.max_manifest_bytes,
+        blob_bytes=settings.max_blob_bytes,
+        unpacked_bytes=settings.max_unpacked_bytes,
+        ratio=settings.max_unpack_ratio,
+        files=settings.max_files,
+        path_bytes=settings.max_path_bytes,
+        depth=settings.max_depth,
+        referrers=settings.max_referrers,
+        signature_bytes=settings.max_signature_bytes,
+    )
+
+
+def registry(settings: Settings) -> OciRegistry:
+    """The strict reader, with credentials for callers that may use them."""
+    return OciRegistry(
+        tmp=str(Path(settings.archive) / ".pulls"),
+        limits=reader_limits(settings),
+        private_hosts=settings.private_registries,
+        plain_http_hosts=settings.plain_http_registries,
+        token_realms=settings.token_realms,
+        credentials=_credentials(settings.registry_credentials),
+        budget=ByteBudget(settings.max_inflight_bytes),
+    )
+
+
+@contextmanager
+def open_container(
+    settings: Settings, *, holder: str = "serve", migrate: bool = True, failpoint: Failpoint = no_failpoint
+) -> Iterator[Container]:
+    """The running service.
+
+    On SQLite the database is locked for `holder` and migrated here; a server database must have been migrated.
+    Raises `InputError`, `ConflictError` or `StoreError` with what to do when a part can not start.
+    """
+    with ExitStack() as stack:
+        factory = build_judge(settings)
+        factory()  # a bad trust root ends the start here, not in a worker
+        stack.enter_context(exclusive(settings.database_url, holder))
+        database = stack.enter_context(_database(settings, migrate=migrate))
+        store = SqlEvidenceStore(database, failpoint=failpoint)
+        archive = OciArchive(settings.archive, limits=reader_limits(settings), failpoint=failpoint)
+        judge = WorkerJudge(
+            factory,
+            processes=settings.verify_processes,
+            timeout_seconds=settings.judge_timeout_seconds,
+            memory_bytes=settings.judge_memory_bytes,
+            preload=_PRELOAD,
+        )
+        stack.callback(judge.close)
+        rule = confirm_rule(settings)
+        watched = WatchedFile(settings.allowlist, max_bytes=MAX_ALLOWLIST_BYTES)
+        allowlist = AllowlistService(
+            read=watched.read, store=store, rule=rule, clock=utc_now, file_rules=database.sqlite
+        )
+        allowlist.start()
+        watched.start(allowlist.refresh)
+        stack.callback(watched.stop)
+        executor = stack.enter_context(
+            ThreadPoolExecutor(settings.ingest_concurrency, thread_name_prefix="aicr-ingest")
+        )
+        flights: Flights[IngestResult] = Flights(executor)
+        ingest = IngestService(
+            gate=TrustedRegistries.parse(settings.trusted_registries),
+            source=registry(settings),
+            judge=judge,
+            archive=archive,
+            store=store,
+            verdicts=allowlist,
+            clock=utc_now,
+            limits=IngestLimits(settings.pull_timeout_seconds, lease_seconds=settings.deadline_seconds + 10),
+            executor=executor,
+            flights=flights,
+            failpoint=failpoint,
+        )
+        rebuild = RebuildService(store=store, archive=archive, judge=judge, verdicts=allowlist)
+        _tidy(store, archive, settings)
+        yield Container(settings, store, archive, judge, ingest, rebuild, allowlist, rule, utc_now)
+
+
+@contextmanager
+def _database(settings: Settings, *, migrate: bool) -> Iterator[Database]:
+    database = Database(settings.database_url, pool_size=settings.ingest_concurrency + 8)
+    try:
+        if database.sqlite and migrate:
+            upgrade(database, sandbox=settings.sandbox)
+        else:
+            require_head(database, sandbox=settings.sandbox)
+        yield database
+    finally:
+        database.close()
+
+
+def _tidy(store: SqlEvidenceStore, archive: OciArchive, settings: Settings) -> None:
+    """What a killed predecessor left behind, and attempts past their time."""
+    swept = archive.sweep(store.knows)
+    if swept:
+        log.info("removed %d unfinished or unknown entries from the archive", swept)
+    store.prune_attempts(utc_now() - timedelta(days=settings.attempts_retention_days))
+
+
+def migrate_database(settings: Settings) -> str:
+    """Bring the database to this release's schema; the revision. Raises `ConflictError` while it is in use."""
+    with exclusive(settings.database_url, "migrate"):
+        database = Database(settings.database_url)
+        try:
+            return upgrade(database, sandbox=settings.sandbox)
+        finally:
+            database.close()
+
+
+def _credentials(path: str) -> dict[str, RegistryLogin]:
+    if not path:
+        return {}
+    try:
+        text = WatchedFile(path, max_bytes=_MAX_CREDENTIALS_BYTES).read()
+        return parse_logins(text.decode())
+    except (UnicodeDecodeError, NotFoundError) as err:
+        raise InputError(f"REGISTRY_CREDENTIALS: {err}", hint="a JSON file: host -> {username, password}") from err
+
+
+def _asked(part: Callable[[], None]) -> str:
+    try:
+        part()
+    except ServiceError as err:
+        return err.message
+    return "ok"
