@@ -89,7 +89,7 @@ class Faults:
 
     # Log entry, after.
     kind_version: tuple[str, str] | None = None
-    log_id: bytes | None = None
+    log_id: bytes | None = None  # the promise is made over it
     proof_index: int | None = None
     proof_tree_size: int | None = None
     proof_root: bytes | None = None
