@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.core.bundle import CAPTURED_LIMITS, TestOutcome, ctrf_file
+from app.core.bundle import CAPTURED_LIMITS, Figure, TestOutcome, ctrf_file
 from app.core.errors import DocumentInvalid
-from app.core.jsontext import parse_json
+from app.core.figures import MAX_FIGURES, read_figures
+from app.core.jsontext import parse_json, refuse_case_variants
 
 MAX_TESTS = 10_000
 MAX_TEXT_CHARS = 1024
@@ -22,8 +23,10 @@ RAN = frozenset({"passed", "failed"})
 MIN_DURATIONS = 3
 """So many timed tests make the durations of two runs comparable (trust 6)."""
 
-_KNOWN = frozenset({"results", "summary", "tests", "name", "status", "duration", "extra", "start", "stop", *STATUSES})
-_FOLDED: Mapping[str, str] = {key.casefold(): key for key in _KNOWN}
+_KNOWN = frozenset(
+    {"results", "summary", "tests", "name", "status", "duration", "stdout", "extra", "skipReason", "runtimeSource"}
+    | {"runtimeProvenance", "overriddenPaths", "start", "stop", *STATUSES}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class PhaseReport:
     start_ms: int
     stop_ms: int
     overridden_paths: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()  # measured, only in the output of full bundles
 
     def counted(self) -> Mapping[str, int]:
         """The same numbers as `summary`, counted from the tests."""
@@ -60,24 +64,34 @@ def parse_report(phase: str, data: bytes) -> PhaseReport:
     if not isinstance(tests, list) or len(tests) > MAX_TESTS:
         raise DocumentInvalid(f"expected a list of at most {MAX_TESTS} tests in {what}")
     overridden: set[str] = set()
-    outcomes = tuple(_outcome(phase, _object(test, f"{what} test"), overridden) for test in tests)
+    figures: list[Figure] = []
+    outcomes: list[TestOutcome] = []
+    for item in tests:
+        test = _object(item, f"{what} test")
+        outcome = _outcome(phase, test)
+        outcomes.append(outcome)
+        overridden |= _overridden(test.get("runtimeProvenance"))
+        if len(overridden) > MAX_OVERRIDDEN_PATHS:
+            raise DocumentInvalid(f"expected at most {MAX_OVERRIDDEN_PATHS} overridden paths in {what}, got more")
+        if len(figures) < MAX_FIGURES:
+            figures += read_figures(phase, outcome.name, _lines(test.get("stdout")))
     return PhaseReport(
         phase=phase,
-        tests=outcomes,
+        tests=tuple(outcomes),
         summary={key: _whole(summary.get(key), f"{what} summary.{key}") for key in ("tests", *STATUSES)},
         start_ms=_whole(summary.get("start"), f"{what} summary.start"),
         stop_ms=_whole(summary.get("stop"), f"{what} summary.stop"),
         overridden_paths=tuple(sorted(overridden)),
+        figures=tuple(figures[:MAX_FIGURES]),
     )
 
 
-def _outcome(phase: str, test: Mapping[str, object], overridden: set[str]) -> TestOutcome:
+def _outcome(phase: str, test: Mapping[str, object]) -> TestOutcome:
     name, status = _text(test.get("name"), "name"), _text(test.get("status"), "status")
     if not name or not status:
         raise DocumentInvalid(f"expected a name and a status for each test in {ctrf_file(phase)}")
     extra = test.get("extra")
     extra = {} if extra is None else _object(extra, "extra")
-    _collect_overridden(test.get("runtimeProvenance"), overridden)
     return TestOutcome(
         phase=phase,
         name=name,
@@ -88,26 +102,28 @@ def _outcome(phase: str, test: Mapping[str, object], overridden: set[str]) -> Te
     )
 
 
-def _collect_overridden(provenance: object, overridden: set[str]) -> None:
+def _overridden(provenance: object) -> set[str]:
     if provenance is None:
-        return
+        return set()
     paths = _object(provenance, "runtimeProvenance").get("overriddenPaths")
     if paths is None:
-        return
+        return set()
     if not isinstance(paths, list):
         raise DocumentInvalid("expected a list as runtimeProvenance.overriddenPaths")
-    overridden.update(_text(path, "overridden path") for path in paths)
-    if len(overridden) > MAX_OVERRIDDEN_PATHS:
-        raise DocumentInvalid(f"expected at most {MAX_OVERRIDDEN_PATHS} overridden paths, got more")
+    return {_text(path, "overridden path") for path in paths}
+
+
+def _lines(stdout: object) -> list[str]:
+    """The output lines of a full bundle's test; output is no evidence, so any other shape is nothing."""
+    return [line for line in stdout if isinstance(line, str)] if isinstance(stdout, list) else []
 
 
 def _object(value: object, what: str) -> Mapping[str, object]:
     """An object whose known keys are in their own case: Go's decoder would read the others too."""
     if not isinstance(value, dict):
         raise DocumentInvalid(f"expected an object as {what}")
-    for key in value:
-        if key not in _KNOWN and key.casefold() in _FOLDED:
-            raise DocumentInvalid(f"expected the key {_FOLDED[key.casefold()]!r} in {what}, got {key[:80]!r}")
+    if not value.keys() <= _KNOWN:
+        refuse_case_variants(value, _KNOWN)
     return value
 
 

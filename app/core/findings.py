@@ -23,7 +23,7 @@ from app.core.bundle import (
     ctrf_file,
 )
 from app.core.coordinate import coordinate_of
-from app.core.criteria_match import match_criteria
+from app.core.criteria_match import MISMATCHED, NOT_INFERABLE, match_criteria
 from app.core.ctrf import STATUSES, PhaseReport
 from app.core.documents import Predicate
 from app.core.errors import DocumentInvalid, RecipeInvalid
@@ -184,12 +184,16 @@ def recipe_comparable(ctx: FindingContext) -> Iterator[str]:
         yield f"recipe.yaml gives no coordinate: {err.message}"
     expected = match_criteria(recipe.criteria, ctx.predicate.fingerprint)
     recorded = {row.dimension: row.match for row in ctx.predicate.dimensions}
+    older = False
     for row in expected.dimensions:
         got = recorded.get(row.dimension, "")
-        if got != row.match and not (row.match == "not-inferable" and got == "mismatched"):
+        if row.match == NOT_INFERABLE and got == MISMATCHED:
+            older = True  # evidence from before `not-inferable` was known says it so (evidence-format 1.4)
+        elif got != row.match:
             yield f"criteriaMatch says {got[:40]!r} for {row.dimension}, recipe and fingerprint give {row.match!r}"
-    if ctx.predicate.criteria_match.matched != expected.matched:
-        yield f"criteriaMatch.matched says {ctx.predicate.criteria_match.matched}, its dimensions {expected.matched}"
+    stated = ctx.predicate.criteria_match.matched
+    if stated != expected.matched and not older:
+        yield f"criteriaMatch.matched says {stated}, recipe and fingerprint give {expected.matched}"
 
 
 def statement_complete(ctx: FindingContext) -> Iterator[str]:

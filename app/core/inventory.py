@@ -19,7 +19,7 @@ from app.core.bundle import (
     ReadFault,
 )
 from app.core.errors import Category, DocumentInvalid
-from app.core.jsontext import parse_json
+from app.core.jsontext import parse_json, refuse_case_variants
 from app.core.report import Fault, SubRow
 from app.core.rules import RULES
 
@@ -113,7 +113,7 @@ def parse_manifest(data: bytes) -> tuple[ManifestFile, ...]:
     document = parse_json(data, max_bytes=CAPTURED_LIMITS[MANIFEST_FILE], what=MANIFEST_FILE)
     if not isinstance(document, dict):
         raise DocumentInvalid("expected an object in manifest.json, got something else")
-    _refuse_case_variants(document, _KEYS)
+    refuse_case_variants(document, _KEYS)
     version = document.get("schemaVersion")
     if not isinstance(version, str) or not (version == "1.0" or version.startswith("1.0.")):
         raise DocumentInvalid(f"expected manifest.json schemaVersion 1.0 or 1.0.x, got {str(version)[:80]!r}")
@@ -126,21 +126,13 @@ def parse_manifest(data: bytes) -> tuple[ManifestFile, ...]:
 def _manifest_file(item: object) -> ManifestFile:
     if not isinstance(item, dict):
         raise DocumentInvalid("expected an object for each file in manifest.json")
-    _refuse_case_variants(item, _FILE_KEYS)
+    refuse_case_variants(item, _FILE_KEYS)
     path, size, sha256 = (item.get(key) for key in ("path", "size", "sha256"))
     if not isinstance(path, str | None) or not isinstance(sha256, str | None):
         raise DocumentInvalid("expected texts for path and sha256 in manifest.json")
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):
         raise DocumentInvalid(f"expected a whole number of bytes as size in manifest.json, got {str(size)[:40]!r}")
     return ManifestFile(path or "", size or 0, (sha256 or "").removeprefix("sha256:"))
-
-
-def _refuse_case_variants(mapping: Mapping[str, object], known: Sequence[str]) -> None:
-    """Refuse `Files` for `files`: Go's decoder reads it, Python's does not, and both must see one manifest."""
-    for key in mapping:
-        for name in known:
-            if key != name and key.casefold() == name.casefold():
-                raise DocumentInvalid(f"expected the key {name!r} in manifest.json, got {key[:80]!r}")
 
 
 def local_path(path: str) -> str | None:
@@ -210,17 +202,14 @@ def bounded_rows(rows: Sequence[SubRow]) -> tuple[SubRow, ...]:
 
 
 def _unreadable(path: str, fault: ReadFault) -> Fault:
-    match fault:
-        case ReadFault.UNAVAILABLE:
-            return Fault(_CODE, f"{path} can not be read from storage", category=Category.UNAVAILABLE)
-        case ReadFault.SYMLINK:
-            problem = "is a symbolic link, not a regular file"
-        case ReadFault.NOT_REGULAR:
-            problem = "is not a regular file"
-        case ReadFault.TOO_LARGE:
-            problem = f"larger than {CAPTURED_LIMITS[path]} bytes"
-        case ReadFault.MISSING:
-            problem = "file missing from bundle"
+    if fault is ReadFault.UNAVAILABLE:
+        return Fault(_CODE, f"{path} can not be read from storage", category=Category.UNAVAILABLE)
+    problem = {
+        ReadFault.SYMLINK: "is a symbolic link, not a regular file",
+        ReadFault.NOT_REGULAR: "is not a regular file",
+        ReadFault.TOO_LARGE: f"larger than {CAPTURED_LIMITS.get(path, 0)} bytes",
+        ReadFault.MISSING: "file missing from bundle",
+    }[fault]
     return Fault(_CODE, f"{path}: {problem}", sub_rows=(SubRow(path, problem),))
 
 

@@ -75,7 +75,9 @@ def test_a_pointer_that_keeps_the_rules_is_accepted(data: bytes) -> None:
         pytest.param(pointer_text(entries=2), "multiple entries", id="P4"),
         pytest.param(pointer_text(kind="wrong"), "unsupported predicateType", id="P5"),
         pytest.param(
-            pointer_text(kind="https://aicr.nvidia.com/recipe-evidence/v1"), "unsupported predicateType", id="older-host"
+            pointer_text(kind="https://aicr.nvidia.com/recipe-evidence/v1"),
+            "unsupported predicateType",
+            id="older-host",
         ),
         pytest.param(pointer_text(digest="no-prefix"), "must be sha256:<hex> when OCI is set", id="P6"),
         pytest.param(pointer_text(end="#" * MAX_POINTER_BYTES), "at most 1048576", id="P7"),
@@ -145,7 +147,9 @@ def test_a_time_is_read_as_go_reads_yaml_timestamps(text: str, expected: datetim
 
 
 def test_the_report_shows_the_pointer_with_the_keys_of_the_schema() -> None:
-    pointer = parse_pointer(pointer_text(entry=SIGNED + "      rekorLogIndex: 7\n    attestedAt: 2026-05-08T10:23:11Z\n"))
+    pointer = parse_pointer(
+        pointer_text(entry=SIGNED + "      rekorLogIndex: 7\n    attestedAt: 2026-05-08T10:23:11Z\n")
+    )
     assert pointer.to_json() == {
         "schemaVersion": "1.0.0",
         "recipe": "h100-eks-ubuntu-training",
@@ -164,7 +168,9 @@ def test_the_report_shows_the_pointer_with_the_keys_of_the_schema() -> None:
 
 
 def test_a_pointer_that_came_as_json_is_the_same_pointer() -> None:
-    pointer = parse_pointer(pointer_text(entry=SIGNED + "      rekorLogIndex: 7\n    attestedAt: 2026-05-08T10:23:11Z\n"))
+    pointer = parse_pointer(
+        pointer_text(entry=SIGNED + "      rekorLogIndex: 7\n    attestedAt: 2026-05-08T10:23:11Z\n")
+    )
     assert pointer_from_object(pointer.to_json()) == pointer
 
 
@@ -315,7 +321,11 @@ def test_only_an_unsigned_pointer_to_a_pushed_bundle_can_be_signed() -> None:
 
 def test_the_pointers_digest_pins_whatever_its_reference_names() -> None:
     digest = f"sha256:{HEX}"
-    for oci in ("ghcr.io/owner/aicr-evidence:v1", "ghcr.io/owner/aicr-evidence", f"ghcr.io/owner/aicr-evidence@{digest}"):
+    for oci in (
+        "ghcr.io/owner/aicr-evidence:v1",
+        "ghcr.io/owner/aicr-evidence",
+        f"ghcr.io/owner/aicr-evidence@{digest}",
+    ):
         pointer = Pointer(recipe="r", predicate_type=V3, oci=oci, digest=digest)
         assert str(pull_reference(pointer)) == f"ghcr.io/owner/aicr-evidence@{digest}"
 
