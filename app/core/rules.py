@@ -188,7 +188,7 @@ _TABLE: tuple[Rule, ...] = (
     _signature(
         "S14",
         "S14_IDENTITY_NOT_PLAIN",
-        "the certificate names exactly one identity, an e-mail address or a URI, without control characters",
+        "the certificate names exactly one identity, an e-mail address or a URI, in visible ASCII characters",
         "sign with an identity provider that issues one plain identity",
     ),
     _signature(

@@ -272,6 +272,9 @@ REFUSED = [
         "S14", lambda: minted(names=((SanKind.URI, "https://example.org/\x7f"),)), id="S14-a control character"
     ),
     pytest.param("S14", lambda: minted(names=((SanKind.URI, " "),)), id="S14-a blank name"),
+    pytest.param(
+        "S14", lambda: minted(names=((SanKind.EMAIL, "m\u00fc@example.org"),)), id="S14-a letter beyond ASCII"
+    ),
     pytest.param("S15", lambda: minted(issuer=None, issuer_raw=None), id="S15-no issuer"),
     pytest.param("S15", lambda: minted(issuer_raw="https://login.other.example"), id="S15-two issuers"),
     pytest.param(

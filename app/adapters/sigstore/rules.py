@@ -278,6 +278,8 @@ def s14_identity(case: Case) -> Fault | None:
         return _unverified("S14", "expected an identity, got an empty one")
     if (found := unprintable(names[0].value)) is not None:
         return _unverified("S14", f"expected an identity without control characters, got one with {found}")
+    if not names[0].value.isascii():  # RFC 5280 4.2.1.6: an IA5String; look-alike letters end here
+        return _unverified("S14", f"expected an identity of ASCII characters, got {names[0].value[:120]!a}")
     return None
 
 
