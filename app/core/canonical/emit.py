@@ -4,7 +4,7 @@ The rules are evidence-format 2.4. What decides the next byte is only whether th
 on it yet) and what stands before a node (`_At`).
 """
 
-from enum import Enum, auto
+from dataclasses import dataclass
 from typing import Final
 
 from app.core.canonical.nodes import Alias, Mapping, Node, Scalar, Sequence, key_text
@@ -15,6 +15,8 @@ from app.core.canonical.scalars import (
     double_quoted,
     folded,
     has_break,
+    is_clean,
+    is_word,
     literal,
     select_style,
     single_quoted,
@@ -24,6 +26,7 @@ STABLE_SORT_PAIRS: Final = 12
 """Go sorts up to this many elements by insertion, which is stable; beyond it equal keys change places."""
 
 MAX_SIMPLE_KEY_BYTES: Final = 128
+_SURELY_SIMPLE: Final = MAX_SIMPLE_KEY_BYTES // 4
 _CORE_TAGS: Final = "tag:yaml.org,2002:"
 _MERGE_TAG: Final = _CORE_TAGS + "merge"
 _TAG_CHARACTERS: Final = frozenset(
@@ -31,20 +34,22 @@ _TAG_CHARACTERS: Final = frozenset(
 )
 
 
-class _At(Enum):
+@dataclass(frozen=True, slots=True)
+class _At:
     """What stands before a node on its line."""
 
-    ROOT = auto()  # nothing at all
-    KEY = auto()  # the indentation, before a simple key
-    DASH = auto()  # `-`: a block collection starts beside it, its column is two more
-    MARK = auto()  # `?`, or the `:` of an explicit key: a block collection starts on this line
-    COLON = auto()  # the `:` of a simple key: a block collection starts on the next line
-    OPENED = auto()  # `[` or `{`
-    FLOW = auto()  # `,`, `:` or `?` inside a flow collection
+    space: str  # what separates an inline node from it
+    compact: bool = False  # a block collection starts on this line
+    dash: bool = False  # its column is two more, not the next multiple of four
 
 
-_NO_SPACE: Final = frozenset({_At.ROOT, _At.KEY, _At.OPENED})
-_COMPACT: Final = frozenset({_At.ROOT, _At.DASH, _At.MARK})
+_ROOT: Final = _At("", compact=True)  # nothing at all
+_KEY: Final = _At("")  # the indentation, before a simple key
+_DASH: Final = _At(" ", compact=True, dash=True)
+_MARK: Final = _At(" ", compact=True)  # `?`, or the `:` of an explicit key
+_COLON: Final = _At(" ")  # the `:` of a simple key
+_OPENED: Final = _At("")  # `[` or `{`
+_FLOW: Final = _At(" ")  # `,`, `:` or `?` inside a flow collection
 
 
 def sorted_pairs(mapping: Mapping) -> list[tuple[Node, Node]]:
@@ -85,7 +90,7 @@ class _Writer:
 
     def document(self, root: Node) -> str:
         """The root and one final line break."""
-        self._node(root, _At.ROOT, -1)
+        self._node(root, _ROOT, -1)
         if not self._fresh:
             self._out.append("\n")
         return "".join(self._out)
@@ -94,7 +99,7 @@ class _Writer:
         if isinstance(node, Scalar):
             self._scalar(node, at, indent, simple_key=simple_key)
         elif isinstance(node, Alias):
-            self._out.append(f"*{node.name}" if at in _NO_SPACE else f" *{node.name}")
+            self._out.append(f"{at.space}*{node.name}")
             self._fresh = False
         else:
             self._collection(node, at, indent)
@@ -102,7 +107,7 @@ class _Writer:
     def _scalar(self, node: Scalar, at: _At, indent: int, *, simple_key: bool) -> None:
         value = node.value
         style = select_style(value, node.style, in_flow=self._flow_level > 0, simple_key=simple_key)
-        space = "" if at in _NO_SPACE else " "
+        space = at.space
         self._fresh = False
         tag = _tag_of(node)
         if node.anchor or tag:
@@ -129,8 +134,7 @@ class _Writer:
         return space
 
     def _collection(self, node: Sequence | Mapping, at: _At, indent: int) -> None:
-        space = "" if at in _NO_SPACE else " "
-        compact = at in _COMPACT
+        space, compact = at.space, at.compact
         self._fresh = False
         if node.anchor or node.tag:
             space = self._properties(node.anchor, node.tag, space)
@@ -142,70 +146,102 @@ class _Writer:
         column = _inner(indent, at, flow=False)
         first = "\n" + " " * column
         if compact:
-            first = "" if at is _At.ROOT else " " * (column - indent - 1)
+            first = "" if indent < 0 else " " * (column - indent - 1)
         if isinstance(node, Sequence):
             self._block_sequence(node, first, column)
         else:
             self._block_mapping(node, first, column)
 
     def _block_sequence(self, node: Sequence, first: str, column: int) -> None:
+        out = self._out
         pad = " " * column
-        lead = first
+        lead, next_line = first, "\n" + pad
         for item in node.items:
-            self._out.append(lead + "-")
-            self._node(item, _At.DASH, column)
-            lead = pad if self._fresh else "\n" + pad
+            text = _inline(item)
+            if text is not None:
+                out.append(f"{lead}- {text}")
+                self._fresh = False
+                lead = next_line
+                continue
+            out.append(lead + "-")
+            self._node(item, _DASH, column)
+            lead = pad if self._fresh else next_line
 
     def _block_mapping(self, node: Mapping, first: str, column: int) -> None:
+        out = self._out
         pad = " " * column
-        lead = first
+        lead, next_line = first, "\n" + pad
         for key, value in sorted_pairs(node):
-            if _is_simple_key(key):
-                self._out.append(lead)
-                self._node(key, _At.KEY, column, simple_key=True)
-                self._out.append(":")
-                self._node(value, _At.COLON, column)
+            text = _inline(key)
+            if text is not None and len(text) <= _SURELY_SIMPLE:
+                head = f"{lead}{text}:"
+            elif _is_simple_key(key):
+                out.append(lead)
+                self._node(key, _KEY, column, simple_key=True)
+                head = ":"
             else:
-                self._out.append(lead + "?")
-                self._node(key, _At.MARK, column)
-                self._out.append((pad if self._fresh else "\n" + pad) + ":")
-                self._node(value, _At.MARK, column)
-            lead = pad if self._fresh else "\n" + pad
+                out.append(lead + "?")
+                self._node(key, _MARK, column)
+                out.append((pad if self._fresh else next_line) + ":")
+                self._node(value, _MARK, column)
+                lead = pad if self._fresh else next_line
+                continue
+            text = _inline(value)
+            if text is not None:
+                out.append(f"{head} {text}")
+                self._fresh = False
+                lead = next_line
+                continue
+            out.append(head)
+            self._node(value, _COLON, column)
+            lead = pad if self._fresh else next_line
 
     def _flow_collection(self, node: Sequence | Mapping, space: str, column: int) -> None:
         self._flow_level += 1
-        at = _At.OPENED
+        at = _OPENED
         if isinstance(node, Sequence):
             self._out.append(space + "[")
             for item in node.items:
-                if at is _At.FLOW:
+                if at is _FLOW:
                     self._out.append(",")
                 self._node(item, at, column)
-                at = _At.FLOW
+                at = _FLOW
             self._out.append("]")
         else:
             self._out.append(space + "{")
             for key, value in sorted_pairs(node):
-                if at is _At.FLOW:
+                if at is _FLOW:
                     self._out.append(",")
                 if _is_simple_key(key):
                     self._node(key, at, column, simple_key=True)
                     self._out.append(":")
                 else:
-                    self._out.append("?" if at is _At.OPENED else " ?")
-                    self._node(key, _At.FLOW, column)
+                    self._out.append("?" if at is _OPENED else " ?")
+                    self._node(key, _FLOW, column)
                     self._out.append(" :")
-                self._node(value, _At.FLOW, column)
-                at = _At.FLOW
+                self._node(value, _FLOW, column)
+                at = _FLOW
             self._out.append("}")
         self._flow_level -= 1
+
+
+def _inline(node: Node) -> str | None:
+    """The text of a scalar that is written alike wherever it stands, else None.
+
+    Only a short cut: `_Writer._node` writes the same.
+    """
+    if not isinstance(node, Scalar) or node.anchor or node.tag:
+        return None
+    if not node.style:
+        return node.value if is_word(node.value) else None
+    return f'"{node.value}"' if node.style == '"' and is_clean(node.value) else None
 
 
 def _inner(indent: int, at: _At, *, flow: bool) -> int:
     """The column of what stands inside a node: beside a dash two more, else the next multiple of four."""
     if indent < 0:
         return BEST_INDENT if flow else 0
-    if at is _At.DASH:
+    if at.dash:
         return indent + 2
     return BEST_INDENT * ((indent + BEST_INDENT) // BEST_INDENT)
 

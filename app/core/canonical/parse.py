@@ -99,13 +99,14 @@ class _Builder:
         stack: list[Sequence | Mapping] = []
         keys: list[Node | None] = []  # beside each open collection: the key that waits for its value
         parent: Sequence | Mapping | None = None
+        scalar_event = yaml.ScalarEvent
         count = 0
         while True:
             event = next_event()
             kind = type(event)
             opened: Sequence | Mapping | None = None
             node: Node
-            if kind is yaml.ScalarEvent:
+            if kind is scalar_event:
                 node = self._scalar(event)
                 if parent is not None and parent.flow:
                     self._check_flow(event, node, parent)
@@ -150,12 +151,10 @@ class _Builder:
         return node
 
     def _scalar(self, event: Any) -> Scalar:  # noqa: ANN401
-        tag = event.tag
-        node = Scalar(
-            event.value, event.style, "" if tag is None or tag == "!" else tag, event.anchor or "", _line(event)
-        )
-        if node.anchor:
-            self._anchors[node.anchor] = node
+        tag, anchor, line = event.tag, event.anchor, event.start_mark.line + 1
+        node = Scalar(event.value, event.style, "" if tag is None or tag == "!" else tag, anchor or "", line)
+        if anchor:
+            self._anchors[anchor] = node
         if self._escapes_slash and node.style == '"':
             raw = self._text[event.start_mark.index : event.end_mark.index]
             if any(found.group(1) == "/" for found in _ESCAPE.finditer(raw)):

@@ -77,6 +77,16 @@ def allowed(value: str) -> Allowed:
     )
 
 
+def is_word(value: str) -> bool:
+    """Whether plain `value` stays plain in every context."""
+    return _ALWAYS_PLAIN.fullmatch(value) is not None
+
+
+def is_clean(value: str) -> bool:
+    """Whether double quotes hold `value` without any escape."""
+    return _ESCAPED.search(value) is None
+
+
 def has_break(value: str) -> bool:
     """Whether `value` has a line break, in the sense of `BREAKS`."""
     return _BREAK.search(value) is not None
@@ -101,7 +111,7 @@ def select_style(value: str, style: str, *, in_flow: bool, simple_key: bool) -> 
     Plain text with a line feed (a blank line inside a multi-line plain scalar) becomes literal, as the encoder does.
     """
     if not style:
-        if _ALWAYS_PLAIN.fullmatch(value):
+        if is_word(value):
             return ""
         if "\n" in value:
             style = "|"
