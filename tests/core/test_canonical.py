@@ -150,7 +150,6 @@ REFUSALS = [
     pytest.param(b"a: {x: y?}\n", Refusal.FLOW_QUESTION_MARK, id="flow-question-at-the-end"),
     pytest.param(b"[a, ?]\n", Refusal.FLOW_EMPTY_KEY, id="flow-empty-key"),
     pytest.param(b"{a: !t, b: 1}\n", Refusal.FLOW_TAG, id="flow-tag"),
-    pytest.param(b"[&x !u]\n", Refusal.FLOW_TAG, id="flow-tag-before-bracket"),
     pytest.param(b"%YAML 1.2\n---\na: b\n", Refusal.DIRECTIVE, id="yaml-1.2"),
     pytest.param("".join(f"k{n}: 1\n" for n in range(12)).encode() + b"k3: 2\n", Refusal.UNSTABLE_ORDER, id="order"),
 ]
