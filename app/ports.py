@@ -97,14 +97,11 @@ class ContentReader(Protocol):
         """
 
 
-class ArchiveTars(Protocol):
-    """Archives that `GET .../archive` serves: one artifact with its signatures as an OCI-layout tar."""
+OpenArchive = Callable[[str], AbstractContextManager[Pulled]]
+"""Opens a tar that `GET .../archive` served: the artifact in a private directory that is gone when the context ends.
 
-    def open_tar(self, path: str, /) -> AbstractContextManager[Pulled]:
-        """The artifact in a private directory that is gone when the context ends; bounded like a pull.
-
-        Raises `NotFoundError`, `DocumentInvalid` for a file that is no such archive, and `FetchError`.
-        """
+Bounded like a pull; raises `FetchError`.
+"""
 
 
 class PointerTree(Protocol):
