@@ -1,5 +1,6 @@
 """The stores that one contract suite runs over, each empty, and the two pure functions that it hands them."""
 
+import hashlib
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,8 +42,6 @@ class Rules:
         return found.source_class.value, found.allowlisted
 
     def version(self, since: datetime) -> AllowlistVersion:
-        import hashlib
-
         return AllowlistVersion(hashlib.sha256(self.text).hexdigest(), since, self.text)
 
 
@@ -76,7 +75,9 @@ def open_database(kind: str, directory: Path) -> Iterator[Database]:
 
 
 @contextmanager
-def open_store(kind: str, directory: Path, failpoint: Callable[[str], None] = lambda _: None) -> Iterator[EvidenceStore]:
+def open_store(
+    kind: str, directory: Path, failpoint: Callable[[str], None] = lambda _: None
+) -> Iterator[EvidenceStore]:
     """An empty store of a kind of `KINDS`."""
     if kind == "memory":
         yield MemoryStore(failpoint=failpoint)
