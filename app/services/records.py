@@ -29,6 +29,7 @@ from app.ports import (
 )
 from app.services.masking import MASK, Masking
 from app.services.report import AllowlistHolder, RecipeReading, masked_reasons, masked_remarks
+from app.services.standings import RecordStandings
 
 MAX_SCANNED = 2000
 """Records that one filtered page looks at; a sparse filter then continues with the next cursor."""
@@ -111,6 +112,7 @@ class RecordReading:
         self._clock = clock
         self._allowlist = allowlist
         self._recipes = recipes
+        self._standings = RecordStandings(store=store, clock=clock, recipes=recipes)
 
     # --- records -----------------------------------------------------------------------------------
 
@@ -165,7 +167,7 @@ class RecordReading:
 
     def _view(self, record: Record) -> RecordView:
         run = record.run
-        standing = self._recipes.standing(record)
+        standing = self._standings.standing(record)
         return RecordView(
             record=record,
             signer=self._signer(

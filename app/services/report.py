@@ -8,18 +8,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 
 from app.core.allowlist import Allowlist
-from app.core.bundle import Run
-from app.core.catalogue import CatalogueVersion
+from app.core.answer import Answer, answer, candidate_of
+from app.core.asked import Asked
 from app.core.corroborate import corroborate
 from app.core.errors import InputError, NotFoundError
-from app.core.latest import precedence
-from app.core.refs import Digest
-from app.core.remarks import run_remarks
-from app.core.staleness import Standing, staleness_of
 from app.core.summary import summarize
 from app.core.verdict import (
     GRID_PHASES,
@@ -30,15 +26,11 @@ from app.core.verdict import (
     RecipeVerdict,
     Remark,
     SourceStanding,
-    Staleness,
     StaleReason,
     State,
 )
-from app.ports import AllowlistVersion, Clock, EvidenceStore, RecipeSummary, Record
+from app.ports import AllowlistVersion, Clock, EvidenceStore, RecipeSummary
 from app.services.masking import MASK, Masking
-
-MAX_STANDINGS = 512
-"""Recipes whose standings are kept ready; about ten kilobytes each."""
 
 VERIFIED = (
     "signature, certificate chain, transparency-log entry and times of every record",
@@ -135,33 +127,19 @@ class RecipeFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordStanding:
-    """How one record stands today; exact, the reader masks it."""
-
-    remarks: tuple[Remark, ...]
-    staleness: tuple[StaleReason, ...]
-    next_change: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Standings:
-    """What is kept of one recipe's verdict to tell how its records stand; no grids, no results."""
-
-    sources: Mapping[tuple[Digest, str], SourceStanding]
-    newest: Mapping[str, Run]
-    removed: frozenset[str]
-    catalogue: tuple[CatalogueVersion, ...]
-    gone: frozenset[Digest]
-    retracted: Mapping[tuple[Digest, str], str]
-    next_change: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class RecipeList:
     """Catalogue lines by name; `valid_until` is when one of them changes by itself."""
 
     lines: tuple[Mapping[str, object], ...]
     next: str | None
+    valid_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer, and when one of the lines behind it changes by itself."""
+
+    answer: Answer
     valid_until: datetime | None
 
 
@@ -182,7 +160,6 @@ class RecipeReading:
         self._allowlist = allowlist
         self._rule = rule
         self._earlier: tuple[str, tuple[Allowlist, ...]] | None = None
-        self._standings: OrderedDict[str, tuple[int | None, str, _Standings]] = OrderedDict()
         self._lines: OrderedDict[str, tuple[int, str, datetime | None, Mapping[str, object]]] = OrderedDict()
         self._max_lines = max_lines
         self._lock = threading.Lock()
@@ -195,6 +172,11 @@ class RecipeReading:
         if revision is None:
             raise _unknown(recipe)
         return (revision, self._allowlist.current().sha256)
+
+    @property
+    def list_in_force(self) -> str:
+        """The sha256 of the allowlist that counts now."""
+        return self._allowlist.current().sha256
 
     def recipe(self, recipe: str, lens: Lens | None = None) -> RecipeView:
         """The verdict of one recipe through `lens`; raises `NotFoundError` for a recipe that nobody named by then."""
@@ -215,76 +197,10 @@ class RecipeReading:
         allowlist, earlier = self._lists(None)
         return corroborate(inputs, allowlist=allowlist, rule=self._rule, now=self._clock(), earlier=earlier)
 
-    # --- records under a recipe --------------------------------------------------------------------
-
-    def standing(self, record: Record) -> RecordStanding:
-        """How one record stands today: as its recipe's verdict says, or, for an older run, by the same rules."""
-        run = record.run
-        known = self._standings_of(run.recipe)
-        source = known.sources.get((run.digest, run.source_id))
-        if source is not None:
-            return RecordStanding(source.remarks, source.staleness, known.next_change)
-        now = self._clock()
-        newer = known.newest.get(run.source_id)
-        if newer is not None and precedence(newer) <= precedence(run):
-            newer = None
-        reasons = staleness_of(
-            run,
-            catalogue=known.catalogue,
-            now=now,
-            aged_after_days=self._rule.aged_after_days,
-            standing=Standing(
-                listed=record.allowlisted,
-                was_listed=record.allowlisted or run.source_id in known.removed,
-                superseded_by=newer,
-                gone=run.digest in known.gone,
-                retracted=known.retracted.get((run.digest, run.source_id)),
-            ),
-        )
-        aged = run.attested_at + timedelta(days=self._rule.aged_after_days + 1)
-        changes = [at for at in (known.next_change, aged) if at is not None and at > now]
-        return RecordStanding(run_remarks(run), reasons, min(changes, default=None))
-
-    def _standings_of(self, recipe: str) -> _Standings:
-        revision = self._store.revision(recipe)
-        sha256 = self._allowlist.current().sha256
-        now = self._clock()
-        with self._lock:
-            kept = self._standings.get(recipe)
-        if kept is not None and kept[:2] == (revision, sha256):
-            until = kept[2].next_change
-            if until is None or now < until:
-                return kept[2]
-        found = self._make_standings(self._store.inputs(recipe))
-        with self._lock:
-            self._standings[recipe] = (revision, sha256, found)
-            self._standings.move_to_end(recipe)
-            while len(self._standings) > MAX_STANDINGS:
-                self._standings.popitem(last=False)
-        return found
-
-    def _make_standings(self, inputs: RecipeInputs | None) -> _Standings:
-        if inputs is None:
-            return _Standings({}, {}, frozenset(), (), frozenset(), {}, None)
-        verdict = self.verdict(inputs)
-        newest: dict[str, Run] = {}
-        for run in inputs.runs:
-            known = newest.get(run.source_id)
-            if known is None or precedence(run) > precedence(known):
-                newest[run.source_id] = run
-        return _Standings(
-            sources={(source.digest, source.source_id): source for source in verdict.sources},
-            newest={source: replace(run, results=(), recipe_text="") for source, run in newest.items()},
-            removed=frozenset(
-                source.source_id
-                for source in verdict.sources
-                if any(reason.reason is Staleness.SIGNER_REMOVED for reason in source.staleness)
-            ),
-            catalogue=inputs.catalogue,
-            gone=inputs.gone,
-            retracted=inputs.retracted,
-            next_change=verdict.next_change,
-        )
+    @property
+    def rule(self) -> ConfirmRule:
+        """The settings that weigh."""
+        return self._rule
 
     def _lists(self, as_of: datetime | None) -> tuple[Allowlist, tuple[Allowlist, ...]]:
         """The list that was in force, and those before it; before the first one nobody was listed."""
@@ -319,9 +235,8 @@ class RecipeReading:
         left = [line for line in every if where.admits(line) and (after is None or str(line["recipe"]) > after)]
         page = left[:limit]
         # A filter can admit a line later that it leaves out today, so the clock of every line counts.
-        changes = [at for line in every if (at := _instant(line["nextChange"])) is not None]
         following = str(page[-1]["recipe"]) if len(left) > limit else None
-        return RecipeList(tuple(page), following, min(changes, default=None))
+        return RecipeList(tuple(page), following, _next_change(every))
 
     def all_lines(self) -> tuple[Mapping[str, object], ...]:
         """Every known recipe's line; one whose age ran on is made anew, once."""
@@ -351,11 +266,18 @@ class RecipeReading:
                 self._lines.popitem(last=False)
         return line
 
+    def answer(self, asked: Asked) -> Answered:
+        """Compare what was asked with every recipe; what was asked is kept nowhere."""
+        lines = self.all_lines()
+        candidates = [candidate for line in lines if (candidate := candidate_of(line)) is not None]
+        return Answered(answer(asked, candidates), _next_change(lines))
+
     # --- the allowlist -----------------------------------------------------------------------------
 
     def allowlist_in_force(self) -> tuple[InForce, str | None]:
         """The list that counts, and why a newer file does not."""
-        return self._allowlist.current(), self._allowlist.problem
+        problem = self._allowlist.problem
+        return self._allowlist.current(), None if problem is None else MASK.text(problem)
 
     def allowlist_versions(self) -> tuple[AllowlistVersion, ...]:
         """Every list that was in force, newest first."""
@@ -424,6 +346,10 @@ def _masked_standing(source: SourceStanding, masking: Masking) -> SourceStanding
 
 def _among(wanted: str, values: object) -> bool:
     return isinstance(values, list | tuple) and wanted in values
+
+
+def _next_change(lines: Iterable[Mapping[str, object]]) -> datetime | None:
+    return min((at for line in lines if (at := _instant(line["nextChange"])) is not None), default=None)
 
 
 def _instant(text: object) -> datetime | None:

@@ -18,7 +18,7 @@ from app.services.catalogue import CatalogueService
 from app.services.records import RecordReading
 from app.services.report import RecipeReading
 from app.web import middleware, pages
-from app.web.api import allowlist, attempts, evidence, recipes, system
+from app.web.api import allowlist, answer, attempts, evidence, recipes, system
 from app.web.bodies import invalid_fields
 from app.web.caching import TagCache
 from app.web.context import Container, Context
@@ -46,7 +46,7 @@ def create_app(container: Container, *, monotonic: Callable[[], float] = time.mo
     app.state.draining = False
     app.state.context = _context(container)
     routers = (
-        evidence.router, attempts.router, recipes.router, allowlist.router, system.router, pages.router
+        evidence.router, attempts.router, recipes.router, answer.router, allowlist.router, system.router, pages.router
     )  # fmt: skip
     for router in routers:
         app.include_router(router)

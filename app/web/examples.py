@@ -260,6 +260,36 @@ _SUBMISSION = {
     "remarks": [],
     "links": _RECORD_LINKS,
 }
+_MATCH = {
+    "recipe": RECIPE,
+    "criteria": _CRITERIA,
+    "profileSelection": "",
+    "state": "SINGLE",
+    "currentState": "SINGLE",
+    "passes": 1,
+    "threshold": 2,
+    "differs": [],
+    "unsaid": ["platform"],
+    "general": [],
+    "command": "aicr recipe --service eks --accelerator h100 --os ubuntu --intent training --platform kubeflow",
+    "config": "kind: AICRConfig\napiVersion: aicr.run/v1alpha2\n",
+    "links": dict(recipe_links(RECIPE)),
+}
+_ANSWER = {
+    "state": "SINGLE",
+    "sentence": f"{RECIPE} is SINGLE, 1 of 2; 1 recipe fits, say platform to be exact",
+    "asked": {"criteria": {**_CRITERIA, "platform": ""}, "profileSelection": "", "notes": []},
+    "matches": [_MATCH],
+    "nearest": [],
+}
+_FINGERPRINT = """fingerprint:
+  service:
+    value: eks
+  accelerator:
+    value: h100
+  os:
+    value: ubuntu
+"""
 _CATALOGUE = {
     "recipe": RECIPE,
     "changed": True,
@@ -356,6 +386,15 @@ ROUTES: Mapping[str, RouteDoc] = {
             }
         },
         errors=_PUSH_ERRORS,
+    ),
+    "get_answer": RouteDoc(_ANSWER, errors=("INVALID_REQUEST",)),
+    "post_answer": RouteDoc(
+        _ANSWER,
+        bodies={
+            "application/yaml": _FINGERPRINT,
+            "application/json": {"criteria": {"service": "eks", "accelerator": "h100", "intent": "training"}},
+        },
+        errors=("INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),
     ),
     "get_allowlist": RouteDoc(
         {"sha256": LIST_SHA, "since": _NOW, "status": "ok", "problem": None, "entries": [_ENTRY]}

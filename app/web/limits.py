@@ -9,12 +9,12 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 MAX_CLIENTS = 20_000
-"""Buckets kept at once; the least recently used one goes first, so a flood of addresses costs no memory."""
+"""Buckets kept at once; the least recently used goes first, so a flood of addresses costs no memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a bucket answered: `wait_seconds` is 0 when the request may pass, `full_in` when the bucket is full again."""
+    """What a bucket answered: `wait_seconds` is 0 for a request that may pass, `full_in` is when it is full again."""
 
     allowed: bool
     limit: int

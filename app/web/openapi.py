@@ -75,7 +75,8 @@ def _answer(answer: dict[str, Any], doc: RouteDoc) -> None:
 
 
 def _bodies(name: str, doc: RouteDoc) -> dict[str, Any]:
-    model = {"$ref": f"#/components/schemas/{_BODY_MODELS[name].__name__}"}
+    known = _BODY_MODELS.get(name)
+    model = {"type": "object"} if known is None else {"$ref": f"#/components/schemas/{known.__name__}"}
     return {
         media_type: {"schema": model if media_type == "application/json" else {"type": "string"}, "example": example}
         for media_type, example in doc.bodies.items()

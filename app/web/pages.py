@@ -5,6 +5,7 @@ characters visible, and the policy below lets a page load its own stylesheet and
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.responses import RedirectResponse, Response
 
 from app.core.errors import NotFoundError
@@ -39,8 +40,14 @@ PAGE_CSP = (
 PAGE_SIZE = 200
 _HTML = "text/html; charset=utf-8"
 _HERE = Path(__file__).parent
-_STYLE = (_HERE / "static" / "style.css").read_bytes()
-_STYLE_VERSION = hashlib.sha256(_STYLE).hexdigest()[:12]
+_STATIC = {
+    "style.css": ((_HERE / "static" / "style.css").read_bytes(), "text/css; charset=utf-8"),
+    "icon.svg": ((_HERE / "static" / "icon.svg").read_bytes(), "image/svg+xml"),
+}
+_STYLE_VERSION = hashlib.sha256(_STATIC["style.css"][0]).hexdigest()[:12]
+_WORKFLOW = re.compile(
+    r"https://[^/]+/(?P<repository>[^/]+/[^/@]+)/\.github/workflows/(?P<file>[^/@]+)@(?:refs/(?:heads|tags)/)?(?P<ref>.+)"
+)
 _TALLY = (State.CONTESTED, State.FAILING, State.CONFIRMED, State.SINGLE, State.PARTIAL, State.UNTESTED)
 
 
@@ -98,9 +105,10 @@ class PhaseRows:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A standing; `first` is False when the source stands here a second time."""
+    """A standing under its short name; `first` is False when the source stands here a second time."""
 
     item: schemas.StandingOut
+    name: str
     first: bool
 
 
@@ -161,6 +169,7 @@ def _environment() -> Environment:
     made.filters["iso"] = _iso
     made.filters["minute"] = _minute
     made.filters["block"] = _block
+    made.filters["prose"] = _prose
     made.globals["style_version"] = _STYLE_VERSION
     return made
 
@@ -176,6 +185,15 @@ def _iso(value: datetime | str) -> str:
 
 def _minute(value: datetime | str) -> str:
     return _instant(value).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _prose(text: str) -> Markup:
+    """A sentence whose parts in backticks are names: those become code, everything is escaped."""
+    parts = [visible(part) for part in text.split("`")]
+    if len(parts) % 2 == 0:
+        return escape(visible(text))
+    marked = [Markup("<code>{}</code>").format(part) if index % 2 else escape(part) for index, part in enumerate(parts)]
+    return Markup("").join(marked)
 
 
 def _block(text: str) -> Markup:
@@ -199,12 +217,14 @@ def home() -> Response:
 
 @router.get("/static/{name}")
 def static(request: Request, name: str) -> Response:
-    """The stylesheet."""
-    if name != "style.css":
+    """The stylesheet and the icon; nothing else of the file system."""
+    found = _STATIC.get(name)
+    if found is None:
         raise NotFoundError(f"no file {name[:80]!r}")
-    current = request.query_params.get("v") == _STYLE_VERSION
-    cache = "public, max-age=31536000, immutable" if current else "no-cache"
-    return Response(_STYLE, media_type="text/css; charset=utf-8", headers={"Cache-Control": cache})
+    data, media_type = found
+    current = name == "style.css" and request.query_params.get("v") == _STYLE_VERSION
+    cache = "public, max-age=31536000, immutable" if current else "public, max-age=600"
+    return Response(data, media_type=media_type, headers={"Cache-Control": cache})
 
 
 @router.get("/ui/recipes")
@@ -320,13 +340,21 @@ def _texts(value: object) -> set[str]:
     return {str(item) for item in value} if isinstance(value, list | tuple) else set()
 
 
+def short_name(label: str, identity: str) -> str:
+    """What a column is headed with: the label, a workflow as `owner/repo file@branch`, else the identity."""
+    workflow = _WORKFLOW.fullmatch(identity)
+    if label or workflow is None:
+        return label or identity
+    return f"{workflow['repository']} {workflow['file']}@{workflow['ref']}"
+
+
 def _columns(out: schemas.RecipeOut) -> list[Column]:
     """The sources that have a result in the grid, in the verdict's order, each once."""
     present = {item.source_id for row in out.rows for item in row.signers}
     found: dict[str, Column] = {}
     for item in out.sources:
         if item.source_id in present and item.source_id not in found:
-            name = item.label or item.identity
+            name = short_name(item.label, item.identity)
             found[item.source_id] = Column(item.source, item.source_id, name, item.source_class, item.allowlisted)
     for row in out.rows:
         for result in row.signers:
@@ -366,6 +394,6 @@ def _sources(out: schemas.RecipeOut) -> list[SourceRow]:
     seen: set[str] = set()
     rows = []
     for item in out.sources:
-        rows.append(SourceRow(item, item.source not in seen))
+        rows.append(SourceRow(item, short_name(item.label, item.identity), item.source not in seen))
         seen.add(item.source)
     return rows

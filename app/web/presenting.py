@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 
 from app.core.allowlist import Allowlist, AllowlistEntry
+from app.core.answer import Answer, Match
+from app.core.asked import Asked
 from app.core.bundle import Run
 from app.core.remarks import run_remarks
 from app.core.verdict import Grid, Row
@@ -212,6 +214,40 @@ def refusal_details(result: Refused, masking: Masking) -> dict[str, object]:
     if result.attempt_id is not None:
         details["attempt"] = links.path("attempts", str(result.attempt_id))
     return {**(MASK.mapping(result.details) or {}), **details}
+
+
+def answer(asked: Asked, found: Answer) -> schemas.AnswerOut:
+    """An answer beside the question as it was understood."""
+    return schemas.AnswerOut(
+        state=None if found.state is None else found.state.value,
+        sentence=found.sentence,
+        asked=schemas.AskedOut(
+            criteria=schemas.CriteriaOut.model_validate(asked.criteria),
+            profile_selection=asked.profile_selection,
+            notes=list(asked.notes),
+        ),
+        matches=[_match(item) for item in found.matches],
+        nearest=[_match(item) for item in found.nearest],
+    )
+
+
+def _match(item: Match) -> schemas.MatchOut:
+    candidate = item.candidate
+    return schemas.MatchOut(
+        recipe=candidate.recipe,
+        criteria=schemas.CriteriaOut.model_validate(candidate.criteria),
+        profile_selection=candidate.profile_selection,
+        state=candidate.state.value,
+        current_state=None if candidate.current_state is None else candidate.current_state.value,
+        passes=candidate.passes,
+        threshold=candidate.threshold,
+        differs=[schemas.DifferenceOut.model_validate(one) for one in item.differs],
+        unsaid=list(item.unsaid),
+        general=list(item.general),
+        command=item.command,
+        config=item.config,
+        links=links.recipe_links(candidate.recipe),
+    )
 
 
 def attempt(item: Attempt) -> schemas.AttemptOut:

@@ -127,3 +127,20 @@ class AttemptsQuery(ListQuery):
 
     outcome: Literal["accepted", "refused", "no-verdict"] | None = None
     digest: str | None = Field(None, max_length=80)
+
+
+class AnswerQuery(Parameters):
+    """What somebody asks about; what is not said is open."""
+
+    service: str | None = Field(None, max_length=120)
+    accelerator: str | None = Field(None, max_length=120)
+    gpu: str | None = Field(None, max_length=120, description="the same as `accelerator`")
+    os: str | None = Field(None, max_length=120)
+    intent: str | None = Field(None, max_length=120)
+    platform: str | None = Field(None, max_length=120)
+    profile: str | None = Field(None, max_length=256, description="`name=value`")
+
+    def named(self) -> dict[str, str]:
+        """The dimensions that were said."""
+        said = self.model_dump(exclude_none=True, exclude={"gpu"})
+        return said if self.gpu is None else {"accelerator": self.gpu, **said}

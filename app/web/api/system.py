@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.core.errors import ServiceError
+from app.services.masking import MASK
 from app.web import schemas
 from app.web.caching import Rendered, conditional
 from app.web.context import context
@@ -44,7 +45,7 @@ def _ready(request: Request) -> tuple[schemas.Ready, int]:
         parts = container.ready()
     except ServiceError as err:
         return schemas.Ready(status="unavailable", parts={}, timestamp=now, reason=err.code), 503
-    problem = container.allowlist.problem
+    problem = None if container.allowlist.problem is None else MASK.text(container.allowlist.problem)
     if problem is not None:
         parts = {**parts, "allowlist": "degraded"}
     broken = sorted(name for name, state in parts.items() if state not in {"ok", "degraded"})

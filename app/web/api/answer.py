@@ -1,0 +1,62 @@
+"""`/answer`: is it confirmed on hardware like mine? What is posted is read, answered and forgotten."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from app.core.asked import Asked, asked_by_criteria, asked_by_document
+from app.core.errors import DocumentInvalid
+from app.core.yamltext import load_text
+from app.web import bodies, presenting, schemas
+from app.web.caching import Rendered, conditional
+from app.web.context import context
+from app.web.queries import AnswerQuery
+
+router = APIRouter(tags=["answer"])
+
+SNAPSHOT_FACTOR = 8
+"""A snapshot may be this many times as large as any other body (`MAX_BODY_BYTES`)."""
+
+
+@router.get("/answer", response_model=schemas.AnswerOut)
+def get_answer(request: Request, query: Annotated[AnswerQuery, Query()]) -> Response:
+    """By criteria: the verdict, k of n, the nearest recipes with exactly what differs, the command to use them."""
+    reading = context(request).recipes
+    asked = asked_by_criteria(query.named())
+
+    def render() -> Rendered:
+        answered = reading.answer(asked)
+        return Rendered(presenting.answer(asked, answered.answer).to_json(), valid_until=answered.valid_until)
+
+    return conditional(request, ("answer", query, *reading.list_key()), render)
+
+
+@router.post("/answer", response_model=schemas.AnswerOut)
+async def post_answer(request: Request, query: Annotated[AnswerQuery, Query()]) -> Response:
+    """By a fingerprint or a snapshot, as YAML or JSON, or by `{"criteria": {...}}`; named parameters win over it."""
+    here = context(request)
+    kind = bodies.media_type(request)
+    if kind not in bodies.YAML_TYPES | bodies.JSON_TYPES:
+        raise bodies.unsupported(kind, bodies.YAML_TYPES | bodies.JSON_TYPES)
+    limit = here.container.settings.max_body_bytes * SNAPSHOT_FACTOR
+    data = await bodies.read_body(request, limit)
+    out = await run_in_threadpool(_answered, request, data, query, limit)
+    return Response(out.to_json(), media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+def _answered(request: Request, data: bytes, query: AnswerQuery, limit: int) -> schemas.AnswerOut:
+    asked = _asked(data, query, limit)
+    return presenting.answer(asked, context(request).recipes.answer(asked).answer)
+
+
+def _asked(data: bytes, query: AnswerQuery, limit: int) -> Asked:
+    document = load_text(data, max_bytes=limit)
+    criteria = document.get("criteria") if isinstance(document, dict) else None
+    if isinstance(document, dict) and set(document) == {"criteria"}:
+        if not isinstance(criteria, dict):
+            raise DocumentInvalid("criteria: expected a mapping of dimensions to values")
+        said = {key: value for key, value in criteria.items() if isinstance(value, str)}
+        return asked_by_criteria({**said, **query.named()})
+    return asked_by_document(document, query.named())
