@@ -134,7 +134,7 @@ def _refuse_variants(value: object, shape: _Shape) -> None:
         return
     if not isinstance(value, dict):
         return
-    if any(key not in shape for key in value):
+    if not value.keys() <= shape.keys():
         refuse_case_variants(value, shape)
     for name, nested in shape.items():
         if nested is not None and name in value:
