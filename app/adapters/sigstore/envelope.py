@@ -88,12 +88,11 @@ class Defects:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A log's signed note: `names` are those of its signature lines; `log` is the origin without the tree's number."""
+    """A log's signed note; the engine verifies its signature by the key hint, whatever name stands beside it."""
 
     origin: str
     size: int
     root: bytes
-    names: tuple[str, ...]
 
     @property
     def log(self) -> str:
@@ -307,15 +306,13 @@ def _checkpoint(text: str, defects: Defects) -> Checkpoint | None:
     if not _INT64.fullmatch(lines[1]):
         return None
     where = "bundle.verificationMaterial.tlogEntries[0].inclusionProof.checkpoint"
-    names: list[str] = []
     for line in signatures[:-1].split("\n"):
         dash, _, rest = line.partition(" ")
         name, _, signature = rest.partition(" ")
         if dash != "\u2014" or not name or not signature:
             return None
         _bytes(signature, where, defects)
-        names.append(name)
-    return Checkpoint(lines[0], int(lines[1]), _bytes(lines[2], where, defects), tuple(names))
+    return Checkpoint(lines[0], int(lines[1]), _bytes(lines[2], where, defects))
 
 
 def _camel(key: str) -> str:
