@@ -111,7 +111,11 @@ def targets() -> Iterator[Target]:
         files = _RULE_TESTS if RULES[rule].kind is RuleKind.SIGNATURE else _JUDGE_TESTS
         yield Target(rule, files, _silence_signature_rule(rule))
     yield Target("S17", ("tests/core/test_cross_check.py",), _silence_cross_check)
-    found = tuple(str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests" / "core").glob("test_findings*.py")))
+    found = tuple(
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if "app.core.findings" in path.read_text(encoding="utf-8")
+    )
     for rule, _ in findings.E_RULES:
         yield Target(rule, found, _silence_finding(rule))
 
