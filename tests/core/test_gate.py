@@ -40,7 +40,7 @@ DIGEST = "sha256:" + "a" * 64
     ],
 )
 def test_a_reference_is_admitted_by_whole_segments_under_a_listed_prefix(
-    setting: str, reference: str, admitted: bool
+    setting: str, reference: str, *, admitted: bool
 ) -> None:
     assert TrustedRegistries.parse(setting).admits_text(reference) is admitted
 

@@ -20,7 +20,7 @@ HEX = "a" * 64
         pytest.param("sha512:abc", False, id="O2-sha512"),
     ],
 )
-def test_only_a_sha256_target_is_a_pin(target: str, pinned: bool) -> None:
+def test_only_a_sha256_target_is_a_pin(target: str, *, pinned: bool) -> None:
     assert is_pinned_target(target) is pinned
 
 

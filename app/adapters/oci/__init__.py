@@ -4,8 +4,10 @@
 """
 
 from app.adapters.oci.addresses import HostRules
+from app.adapters.oci.archive import OciArchive
 from app.adapters.oci.auth import RegistryLogin, parse_logins
 from app.adapters.oci.codes import FETCH_CODES, OVERSIZE_CODES, FetchCode
+from app.adapters.oci.layout_tar import read_layout_tar
 from app.adapters.oci.limits import ByteBudget, ReaderLimits
 from app.adapters.oci.pack import BundleArtifact, SignatureArtifact, default_tag, describe_bundle, describe_signature
 from app.adapters.oci.reader import OciRegistry
@@ -17,6 +19,7 @@ __all__ = [
     "ByteBudget",
     "FetchCode",
     "HostRules",
+    "OciArchive",
     "OciRegistry",
     "ReaderLimits",
     "RegistryLogin",
@@ -25,4 +28,5 @@ __all__ = [
     "describe_bundle",
     "describe_signature",
     "parse_logins",
+    "read_layout_tar",
 ]

@@ -131,6 +131,11 @@ _CODES = (
         "A listed signature is not a signature of this artifact: other subject, other type, or not one layer.",
         "remove the wrong referrer, or the wrong fallback tag, from the repository",
     ),
+    FetchCode(
+        "LAYOUT_INVALID",
+        "The archive is no OCI layout of exactly one evidence artifact, or a part that it names is missing.",
+        "use the tar as the service or an OCI tool wrote it, with all its blobs",
+    ),
 )
 
 FETCH_CODES: Mapping[str, FetchCode] = {entry.code: entry for entry in _CODES}

@@ -56,7 +56,7 @@ class Pusher:
 
     def close(self) -> None:
         """Drop the connections."""
-        self._client.session.close()
+        self._client.close()
 
     def blob(self, digest: Digest, path: Path) -> None:
         """Upload the file at `path`, unless the registry has it."""
@@ -105,7 +105,7 @@ def faults(origin: Origin) -> Iterator[None]:
         raise fetch_error("REGISTRY_TIMEOUT", f"{origin.name} did not answer in time") from err
     except requests.RequestException as err:
         raise fetch_error("REGISTRY_UNREACHABLE", f"the exchange with {origin.name} broke") from err
-    except (ValueError, TypeError, AttributeError, OSError) as err:
+    except (ValueError, TypeError, AttributeError, RuntimeError, OSError) as err:
         raise fetch_error("REGISTRY_ANSWER", f"{origin.name} gave an answer that a push can not use") from err
 
 
@@ -155,8 +155,11 @@ class _GuardedTokens(TokenAuth):  # type: ignore[misc]  # the library is untyped
         scope = f'scope="repository:{self._repository}:pull,push"'
         service = f'service="{challenge.service}",' if challenge is not None and challenge.service else ""
         original.headers["Www-Authenticate"] = f'Bearer realm="{realm}",{service}{scope}'
-        result: tuple[dict[str, str], bool] = super().authenticate_request(original, headers, **options)
-        return result
+        answered: dict[str, str]
+        answered, changed = super().authenticate_request(original, headers, **options)
+        if not changed:
+            raise status_error(original.status_code, f"{self._origin.name} refused the push, and its token server too")
+        return answered, True
 
 
 class _Client(Registry):  # type: ignore[misc]  # the library is untyped
@@ -172,8 +175,24 @@ class _Client(Registry):  # type: ignore[misc]  # the library is untyped
         self.body = b""
         self.session.trust_env = False
         self.session.max_redirects = 5
+        self._answers: list[requests.Response] = []
+        self.session.hooks["response"].append(self._remember)
         for prefix in ("http://", "https://"):
             self.session.mount(prefix, _TimedAdapter(deadline))
+
+    def _remember(self, response: requests.Response, **_: object) -> None:
+        """Keep each answer, also those that the library drops unread, to close it."""
+        self._answers.append(response)
+
+    def close(self) -> None:
+        """Drop every connection."""
+        self._release()
+        self.session.close()
+
+    def _release(self) -> None:
+        for response in self._answers:
+            response.close()
+        self._answers.clear()
 
     def prepare_auth(
         self,
@@ -199,6 +218,8 @@ class _Client(Registry):  # type: ignore[misc]  # the library is untyped
             backend.set_basic_auth(login.user, login.password)
         elif docker_logins:
             backend.load_configs(container)
+        if kind.scheme == "basic" and not hasattr(backend, "_basic_auth"):
+            raise status_error(401, f"{self._origin.name} asks for user and password")
         self.auth = backend
 
     def do_request(
@@ -221,12 +242,18 @@ class _Client(Registry):  # type: ignore[misc]  # the library is untyped
                     self, url, method, data=data, headers=dict(headers or {}), stream=True
                 )
                 self.body = _bounded(response, self._deadline)
-                if attempt >= _RETRIES or response.status_code not in _TRANSIENT:
+                if response.status_code < 400 or response.status_code == 404:
                     return response
+                if attempt >= _RETRIES or response.status_code not in _TRANSIENT:
+                    raise status_error(
+                        response.status_code, f"{self._origin.name} answered {response.status_code} to a push"
+                    )
                 pause = response.headers.get("Retry-After", "")
             except requests.ConnectionError:
                 if attempt >= _RETRIES:
                     raise
+            finally:
+                self._release()
             wait = float(pause[:9]) if pause.isascii() and pause.isdigit() else 0.25 * 2**attempt
             if wait >= self._deadline.remaining():
                 raise fetch_error("REGISTRY_RATE_LIMITED", f"{self._origin.name} asks for a pause of {wait:g} seconds")
@@ -242,5 +269,4 @@ def _bounded(response: requests.Response, deadline: Deadline) -> bytes:
         deadline.remaining()
         if len(body) > _MAX_ANSWER_BYTES:
             break
-    response.close()
     return bytes(body)

@@ -1,0 +1,346 @@
+"""Bundles as they came, kept for ever: one OCI layout per bundle digest (service 6). Implements `BundleArchive`.
+
+A layout appears by one rename and an index changes by one rename, so a crash leaves either state but no half of
+one; whatever no record names is swept at start.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from app.adapters.oci.durable import sync_directory, write_synced
+from app.adapters.oci.layout import (
+    BLOBS,
+    CONTENT_NOTE,
+    INDEX_FILE,
+    LAYOUT_FILE,
+    LAYOUT_MARK,
+    Layout,
+    layout_index,
+    main_entry,
+    signature_parts,
+)
+from app.adapters.oci.layout_tar import stream_layout
+from app.adapters.oci.limits import MIB, ReaderLimits
+from app.adapters.oci.manifest import EMPTY_DIGEST, MANIFEST_TYPE, Descriptor, parse_main
+from app.adapters.oci.unpack import unpack_layer
+from app.adapters.oci.workdir import prepare_root, private_directory
+from app.core.bundle import RawSignature
+from app.core.errors import ConflictError, FetchError, NotFoundError, StoreError
+from app.core.refs import Digest
+from app.ports import Artifact, Pulled
+
+_TEMPORARY = ".tmp-"
+_HEX = re.compile(r"[0-9a-f]{64}")
+_COPY_BYTES = 256 << 10
+MAX_SIGNATURES = 4096
+"""Signatures of one bundle, all submitters together."""
+
+
+class OciArchive:
+    """`<root>/<first two hex>/<hex>/` holds `oci-layout`, `index.json` and `blobs/sha256/`.
+
+    `failpoint` is called with a name after each step that a crash may follow (`archive:blobs`, `archive:rename`,
+    `archive:synced`, `archive:signature`, `archive:index`). A sweep leaves what is younger than `grace_seconds`
+    alone, for roots that several processes write to.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        tmp: str,
+        limits: ReaderLimits | None = None,
+        failpoint: Callable[[str], None] = lambda _: None,
+        grace_seconds: float = 0.0,
+    ) -> None:
+        self._root = Path(root)
+        self._tmp = tmp
+        # A digest gathers the signatures of many submitters, more than one pull may bring.
+        self._limits = replace(limits or ReaderLimits(), referrers=MAX_SIGNATURES, signatures_bytes=256 * MIB)
+        self._failpoint = failpoint
+        self._grace = grace_seconds
+        with _storage():
+            self._root.mkdir(0o700, parents=True, exist_ok=True)
+        prepare_root(tmp)
+
+    # --- write ---------------------------------------------------------------------------------------
+
+    def put(self, artifact: Artifact, signature: RawSignature, layer: str, /) -> None:
+        """Keep the artifact with one signature, or add the signature to what is there; durable on return."""
+        entry, blobs = signature_parts(artifact, signature)
+        with _storage(), self._locked(artifact.digest) as target:
+            if target.is_dir():
+                self._add_signature(target, artifact, entry, blobs)
+                sync_directory(target.parent)  # the process that made it may have died before it did
+            else:
+                self._create(target, artifact, entry, blobs, layer)
+
+    def _create(
+        self, target: Path, artifact: Artifact, entry: Descriptor, blobs: Mapping[Digest, bytes], layer: str
+    ) -> None:
+        fresh = self._temporary(target.parent)
+        try:
+            held = fresh / BLOBS
+            held.mkdir(0o700, parents=True)
+            everything = {artifact.digest: artifact.manifest, EMPTY_DIGEST: artifact.config, **blobs}
+            for digest, data in everything.items():
+                write_synced(held / digest.hex, (data,))
+            _copy_synced(Path(layer), held / artifact.layer_digest.hex, artifact.layer_digest)
+            write_synced(fresh / LAYOUT_FILE, (LAYOUT_MARK,))
+            write_synced(fresh / INDEX_FILE, (layout_index(main_entry(artifact), (entry,)),))
+            for directory in (held, held.parent, fresh):
+                sync_directory(directory)
+        except (OSError, StoreError):
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+        self._failpoint("archive:blobs")
+        fresh.rename(target)
+        self._failpoint("archive:rename")
+        sync_directory(target.parent)
+        self._failpoint("archive:synced")
+
+    def _add_signature(
+        self, target: Path, artifact: Artifact, entry: Descriptor, blobs: Mapping[Digest, bytes]
+    ) -> None:
+        layout = Layout(target, self._limits)
+        known = self._listed(layout)
+        if any(held.digest == entry.digest for held in known):
+            sync_directory(target)
+            return
+        if len(known) == MAX_SIGNATURES:
+            raise ConflictError(f"bundle {artifact.digest} has {MAX_SIGNATURES} signatures, no more are kept")
+        for digest, data in blobs.items():
+            _replace(layout.blob_path(digest), data)
+        sync_directory(target / BLOBS)
+        self._failpoint("archive:signature")
+        _replace(target / INDEX_FILE, layout_index(main_entry(artifact), (*known, entry)))
+        sync_directory(target)
+        self._failpoint("archive:index")
+
+    # --- read ----------------------------------------------------------------------------------------
+
+    def holds(self, digest: Digest, signature_sha256: str, /) -> bool:
+        """Whether this bundle is archived with this signature (bare hex of the Sigstore bundle)."""
+        if not self._path(digest).is_dir():
+            return False
+        return any(_content(entry) == signature_sha256 for entry in self._listed(self._layout(digest)))
+
+    def signature(self, digest: Digest, signature_sha256: str, /) -> RawSignature:
+        """The exact Sigstore bundle with its referrer manifest."""
+        layout = self._layout(digest)
+        for entry in self._listed(layout):
+            if _content(entry) == signature_sha256:
+                with _damage():
+                    main, _ = layout.main()
+                    return layout.signature(entry, Descriptor(MANIFEST_TYPE, main.digest, main.size))
+        raise NotFoundError(f"bundle {digest} has no archived signature sha256:{signature_sha256[:64]}")
+
+    @contextmanager
+    def open(self, digest: Digest, /) -> Iterator[Pulled]:
+        """The archived artifact, checked and unpacked anew into a private directory."""
+        layout = self._layout(digest)
+        with _damage():
+            artifact = layout.artifact()
+            main = parse_main(artifact.manifest, self._limits)
+        layer = str(layout.blob_path(main.layer.digest))
+        with private_directory(self._tmp) as private:
+            directory = str(Path(private, "bundle"))
+            with _damage():
+                unpack_layer(
+                    layer,
+                    directory,
+                    digest=main.layer.digest,
+                    size=main.layer.size,
+                    tar_digest=main.tar_digest,
+                    limits=self._limits,
+                )
+            yield Pulled(artifact, directory, layer)
+
+    def export_tar(self, digest: Digest) -> Iterator[bytes]:
+        """The layout as a tar stream, the same bytes each time; raises `NotFoundError` before the first chunk.
+
+        It holds as many signatures, oldest first, as a reader takes from one artifact.
+        """
+        layout = self._layout(digest)
+        with _damage():
+            main, manifest = layout.main()
+            blobs = {main.digest, EMPTY_DIGEST, parse_main(manifest, self._limits).layer.digest}
+        entries = self._listed(layout)[: ReaderLimits().referrers]
+        for entry in entries:
+            blobs |= {entry.digest, Digest(_content(entry))}
+        return _guarded(stream_layout(layout, blobs, layout_index(main, entries)))
+
+    def digests(self) -> Iterator[Digest]:
+        """Every archived bundle."""
+        with _storage():
+            found = sorted(path.name for shard in self._shards() for path in shard.iterdir())
+        yield from (Digest(name) for name in found if _HEX.fullmatch(name))
+
+    # --- remove --------------------------------------------------------------------------------------
+
+    def remove(self, digest: Digest) -> bool:
+        """Forget a bundle's bytes, at once; whether there were any."""
+        with _storage(), self._locked(digest) as target:
+            if not target.is_dir():
+                return False
+            self._discard(target)
+            return True
+
+    def sweep(self, known: Callable[[Digest, str], bool], /) -> int:
+        """Remove temporary names, bundles and signatures that `known(digest, signature sha256)` denies."""
+        gone = 0
+        with _storage():
+            for shard in self._shards():
+                for path in list(shard.iterdir()):
+                    if path.name.startswith(_TEMPORARY) and self._old(path):
+                        self._drop_temporary(shard, path)
+            for digest in list(self.digests()):
+                with self._locked(digest) as target:
+                    if target.is_dir() and self._old(target / INDEX_FILE):
+                        gone += self._sweep_layout(target, digest, known)
+        return gone
+
+    def _sweep_layout(self, target: Path, digest: Digest, known: Callable[[Digest, str], bool]) -> int:
+        layout = Layout(target, self._limits)
+        try:
+            main, manifest = layout.main()
+            held = self._listed(layout)
+        except (FetchError, StoreError):
+            return 0  # damaged: reported when it is opened, never removed unasked
+        kept = tuple(entry for entry in held if known(digest, _content(entry)))
+        if not kept:
+            self._discard(target)
+            return max(1, len(held))
+        if len(kept) < len(held):
+            _replace(target / INDEX_FILE, layout_index(main, kept))
+            sync_directory(target)
+        wanted = {main.digest.hex, EMPTY_DIGEST.hex, parse_main(manifest, self._limits).layer.digest.hex}
+        wanted |= {name for entry in kept for name in (entry.digest.hex, _content(entry))}
+        for path in (target / BLOBS).iterdir():
+            if path.name not in wanted:
+                path.unlink()
+        return len(held) - len(kept)
+
+    def _discard(self, target: Path) -> None:
+        """Make a layout disappear by one rename, then free its space."""
+        doomed = target.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
+        target.rename(doomed)
+        sync_directory(target.parent)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def _drop_temporary(self, shard: Path, path: Path) -> None:
+        with _exclusive(shard):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def _old(self, path: Path) -> bool:
+        try:
+            return time.time() - path.stat().st_mtime >= self._grace
+        except FileNotFoundError:
+            return False
+
+    # --- places --------------------------------------------------------------------------------------
+
+    def _path(self, digest: Digest) -> Path:
+        return self._root / digest.hex[:2] / digest.hex
+
+    def _shards(self) -> list[Path]:
+        return [path for path in self._root.iterdir() if path.is_dir()]
+
+    def _layout(self, digest: Digest) -> Layout:
+        path = self._path(digest)
+        if not path.is_dir():
+            raise NotFoundError(f"bundle {digest} is not in the archive")
+        return Layout(path, self._limits)
+
+    def _listed(self, layout: Layout) -> tuple[Descriptor, ...]:
+        """The index entries of the signatures, oldest first."""
+        with _damage():
+            return tuple(entry for entry in layout.entries() if _content(entry))
+
+    def _temporary(self, shard: Path) -> Path:
+        path = shard / f"{_TEMPORARY}{secrets.token_hex(8)}"
+        path.mkdir(0o700)
+        return path
+
+    @contextmanager
+    def _locked(self, digest: Digest) -> Iterator[Path]:
+        """The layout's place, with its shard to ourselves among all threads and processes."""
+        target = self._path(digest)
+        if not target.parent.is_dir():
+            target.parent.mkdir(0o700, exist_ok=True)
+            sync_directory(self._root)
+        with _exclusive(target.parent):
+            yield target
+
+
+@contextmanager
+def _exclusive(shard: Path) -> Iterator[None]:
+    handle = os.open(shard, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _storage() -> Iterator[None]:
+    try:
+        yield
+    except OSError as err:
+        raise StoreError(f"the archive can not be used: {err.strerror or err}", hint="check its disk") from err
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    """What a registry may send is a refusal; what our own disk gives back is damage."""
+    try:
+        yield
+    except FetchError as err:
+        if err.code == "STORAGE_UNAVAILABLE":
+            raise StoreError(err.message, hint=err.hint) from err
+        raise StoreError(
+            f"the archived bundle is damaged: {err.message}",
+            code="ARCHIVE_DAMAGED",
+            hint="restore this bundle's directory from a backup, or ingest it again",
+        ) from err
+
+
+def _guarded(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    with _storage():
+        yield from chunks
+
+
+def _content(entry: Descriptor) -> str:
+    """The Sigstore bundle's sha256 of an index entry, "" for the artifact's own."""
+    return (entry.annotations or {}).get(CONTENT_NOTE, "")
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Put `data` at `path` by one rename."""
+    fresh = path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
+    write_synced(fresh, (data,))
+    fresh.rename(path)
+
+
+def _copy_synced(source: Path, target: Path, digest: Digest) -> None:
+    hasher = hashlib.sha256()
+
+    def pieces() -> Iterator[bytes]:
+        with source.open("rb") as reading:
+            while piece := reading.read(_COPY_BYTES):
+                hasher.update(piece)
+                yield piece
+
+    write_synced(target, pieces())
+    if hasher.hexdigest() != digest.hex:
+        raise StoreError(f"expected a layer of {digest}, the file has sha256:{hasher.hexdigest()}")
