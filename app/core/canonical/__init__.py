@@ -27,6 +27,7 @@ __all__ = [
     "Scalar",
     "Sequence",
     "canonicalize",
+    "emit_document",
     "recipe_digests",
     "subject_digest",
 ]
