@@ -4,11 +4,14 @@ The library's clients have no timeout, follow redirects and read proxies and `.n
 and a signature must go where the signing configuration says and nowhere else.
 """
 
-import time
+import socket
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -17,6 +20,8 @@ from sigstore._internal.rekor import RekorLogSubmitter
 from sigstore._internal.rekor.client import RekorClient
 from sigstore._internal.rekor.client_v2 import RekorV2Client
 from sigstore._internal.timestamp import TimestampAuthorityClient
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from app.core.errors import InputError
 
@@ -29,11 +34,20 @@ Client = FulcioClient | RekorClient | RekorV2Client | TimestampAuthorityClient
 
 
 class BoundedAdapter(HTTPAdapter):
-    """One request within a deadline, its answer within a size, no retries; a redirect is an error."""
+    """One request within a deadline, its answer within a size, no retries; a redirect is an error.
+
+    A read timeout starts anew with every byte, so a watch ends the connection itself when the time is up.
+    """
 
     def __init__(self, timeout_seconds: float) -> None:
-        super().__init__(max_retries=0)
         self._timeout = timeout_seconds
+        self._opened: WeakSet[HTTPConnection] = WeakSet()
+        super().__init__(max_retries=0)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  requests' signature
+        """Pools whose connections are known to the watch."""
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = _watched_pools(self._opened)
 
     def send(  # noqa: PLR0917  requests' signature, as are the flags
         self,
@@ -46,21 +60,66 @@ class BoundedAdapter(HTTPAdapter):
     ) -> requests.Response:
         """Send, read the whole answer, and refuse what is late, too large or elsewhere."""
         del stream, timeout, proxies
-        deadline = time.monotonic() + self._timeout
-        response = super().send(request, stream=True, timeout=self._timeout, verify=verify, cert=cert)
-        body = bytearray()
-        for chunk in response.iter_content(_CHUNK_BYTES):
-            body += chunk
-            if len(body) > MAX_ANSWER_BYTES:
-                response.close()
-                raise requests.ConnectionError(f"expected at most {MAX_ANSWER_BYTES} bytes, got more")
-            if time.monotonic() > deadline:
-                response.close()
-                raise requests.Timeout(f"expected an answer within {self._timeout:g} s")
-        response._content = bytes(body)  # noqa: SLF001  what `Response.content` does when it reads
+        late = threading.Event()
+        watch = threading.Timer(self._timeout, self._end, args=(late,))
+        watch.daemon = True
+        watch.start()
+        try:
+            response = super().send(request, stream=True, timeout=self._timeout, verify=verify, cert=cert)
+            response._content = _bounded(response)  # noqa: SLF001  what `Response.content` does when it reads
+        except requests.RequestException as err:
+            if late.is_set():
+                raise self._too_late(request) from err
+            raise
+        finally:
+            watch.cancel()
+        if late.is_set():  # a head that was cut short reads as a short head
+            raise self._too_late(request)
         if response.is_redirect:
             raise requests.TooManyRedirects("expected an answer, got a redirect", response=response)
         return response
+
+    def _too_late(self, request: requests.PreparedRequest) -> requests.Timeout:
+        return requests.Timeout(f"expected an answer within {self._timeout:g} s", request=request)
+
+    def _end(self, late: threading.Event) -> None:
+        late.set()
+        for connection in tuple(self._opened):
+            if connection.sock is not None:
+                with suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+
+
+def _bounded(response: requests.Response) -> bytes:
+    body = bytearray()
+    for chunk in response.iter_content(_CHUNK_BYTES):
+        body += chunk
+        if len(body) > MAX_ANSWER_BYTES:
+            response.close()
+            raise requests.ConnectionError(
+                f"expected at most {MAX_ANSWER_BYTES} bytes, got more", request=response.request
+            )
+    return bytes(body)
+
+
+def _watched_pools(opened: WeakSet[HTTPConnection]) -> dict[str, type[HTTPConnectionPool]]:
+    class Plain(HTTPConnection):
+        def connect(self) -> None:
+            opened.add(self)
+            super().connect()
+
+    class Tls(HTTPSConnection):
+        def connect(self) -> None:
+            opened.add(self)
+            super().connect()
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class TlsPool(HTTPSConnectionPool):
+        ConnectionCls = Tls
+
+    return {"http": PlainPool, "https": TlsPool}
 
 
 def bind(client: Client | RekorLogSubmitter, *, timeout_seconds: float) -> None:

@@ -37,6 +37,9 @@ TIMEOUT_SECONDS: Final = 30.0
 MAX_TRUST_BYTES: Final = 4 << 20
 MAX_TOKEN_CHARS: Final = 65_536
 MAX_STATEMENT_BYTES: Final = 10 << 20
+_UNUSABLE: Final = (SigstoreError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What the library raises over an answer that is none; its clients read answers without looking first."""
+
 _MIXED: Final = "trusted root and signing configuration may be of different Sigstore instances"
 
 
@@ -157,7 +160,10 @@ def _trusted_root(text: bytes) -> TrustedRoot:
 
 def _identity(token: str) -> IdentityToken:
     if len(token) > MAX_TOKEN_CHARS:
-        raise ForbiddenError(f"expected a token of at most {MAX_TOKEN_CHARS} characters, got {len(token)}")
+        raise ForbiddenError(
+            f"expected a token of at most {MAX_TOKEN_CHARS} characters, got {len(token)}",
+            hint="an identity token is a JWT of a few kilobytes",
+        )
     try:
         return IdentityToken(token.strip())
     except (IdentityError, RecursionError) as err:
@@ -187,14 +193,14 @@ def _own_errors() -> Iterator[None]:
         raise _service_failed("the transparency log", err) from err
     except (ExpiredIdentity, ExpiredCertificate) as err:
         raise ForbiddenError("expected an identity token that is still valid", hint="get a fresh token") from err
-    except requests.RequestException as err:
-        raise _service_failed("a signing service", err) from err
-    except (SigstoreError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as err:
+    except (requests.JSONDecodeError, *_UNUSABLE) as err:
         raise FetchError(
             f"expected usable answers from the signing services: {_first_line(err)}",
             category=Category.INTERNAL,
             hint=_MIXED,
         ) from err
+    except requests.RequestException as err:
+        raise _service_failed("a signing service", err) from err
 
 
 def _fulcio_failed(err: FulcioClientError) -> NoReturn:
