@@ -1,6 +1,7 @@
 """The service as one object: every adapter and service, wired from the settings, with one way to open and close."""
 
 import logging
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -8,14 +9,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from app.adapters.db import Database, SqlEvidenceStore, exclusive, require_head, upgrade
+from app.adapters.db.migrate import require_head, upgrade
+from app.adapters.db.serve_lock import exclusive
+from app.adapters.db.session import Database
+from app.adapters.db.store import SqlEvidenceStore
 from app.adapters.files.watch import WatchedFile
 from app.adapters.oci import ByteBudget, OciArchive, OciRegistry, ReaderLimits, RegistryLogin, parse_logins
 from app.adapters.workers import WorkerJudge
 from app.bootstrap.judging import BuildJudge
 from app.config import Settings
 from app.core.allowlist import MAX_ALLOWLIST_BYTES
-from app.core.errors import InputError, NotFoundError, ServiceError
+from app.core.errors import InputError, NotFoundError, ServiceError, StoreError
 from app.core.gate import TrustedRegistries
 from app.core.verdict import ConfirmBy, ConfirmRule
 from app.ports import Clock
@@ -60,7 +64,7 @@ class Container:
         """The state of each part by name; `ok` when it answers, else what is wrong."""
         return {
             "database": _asked(self.store.ping),
-            "archive": _asked(self.archive.ping),
+            "archive": _asked(lambda: _directory(self.settings.archive)),
             "judge": self.judge.ready(),
             "allowlist": self.allowlist.problem or "ok",
         }
@@ -98,15 +102,20 @@ def reader_limits(settings: Settings) -> ReaderLimits:
     )
 
 
+def _pull_directory(settings: Settings) -> str:
+    """Where bundles are unpacked: beside the archive, so on a disk that was chosen to hold them."""
+    return f"{settings.archive.rstrip('/')}.pulls"
+
+
 def registry(settings: Settings) -> OciRegistry:
     """The strict reader, with credentials for callers that may use them."""
     return OciRegistry(
-        tmp=str(Path(settings.archive) / ".pulls"),
+        tmp=_pull_directory(settings),
         limits=reader_limits(settings),
         private_hosts=settings.private_registries,
         plain_http_hosts=settings.plain_http_registries,
         token_realms=settings.token_realms,
-        credentials=_credentials(settings.registry_credentials),
+        credentials=credentials(settings),
         budget=ByteBudget(settings.max_inflight_bytes),
     )
 
@@ -126,7 +135,13 @@ def open_container(
         stack.enter_context(exclusive(settings.database_url, holder))
         database = stack.enter_context(_database(settings, migrate=migrate))
         store = SqlEvidenceStore(database, failpoint=failpoint)
-        archive = OciArchive(settings.archive, limits=reader_limits(settings), failpoint=failpoint)
+        archive = OciArchive(
+            settings.archive,
+            tmp=_pull_directory(settings),
+            limits=reader_limits(settings),
+            failpoint=failpoint,
+            grace_seconds=0.0 if database.sqlite else settings.deadline_seconds,
+        )
         judge = WorkerJudge(
             factory,
             processes=settings.verify_processes,
@@ -196,14 +211,20 @@ def migrate_database(settings: Settings) -> str:
             database.close()
 
 
-def _credentials(path: str) -> dict[str, RegistryLogin]:
+def credentials(settings: Settings) -> dict[str, RegistryLogin]:
+    """The logins of `REGISTRY_CREDENTIALS`; raises `InputError` for a file that is none."""
+    path = settings.registry_credentials
     if not path:
         return {}
     try:
-        text = WatchedFile(path, max_bytes=_MAX_CREDENTIALS_BYTES).read()
-        return parse_logins(text.decode())
+        return parse_logins(WatchedFile(path, max_bytes=_MAX_CREDENTIALS_BYTES).read().decode())
     except (UnicodeDecodeError, NotFoundError) as err:
         raise InputError(f"REGISTRY_CREDENTIALS: {err}", hint="a JSON file: host -> {username, password}") from err
+
+
+def _directory(path: str) -> None:
+    if not (Path(path).is_dir() and os.access(path, os.W_OK)):
+        raise StoreError("the archive directory is gone or can not be written")
 
 
 def _asked(part: Callable[[], None]) -> str:

@@ -231,11 +231,11 @@ def _allowlist(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "diff",
         "allowlist:diff",
         "compare two files, and say what the change would do to every recipe",
-        "Asks the service for today's recipes; without one it compares the entries only and says so.",
+        "Reads the evidence of AICR_EVIDENCE_DATABASE_URL and changes nothing.\n"
+        "Without a database only entries are compared.",
     )
     diff.add_argument("old", metavar="OLD")
     diff.add_argument("new", metavar="NEW")
-    _api(diff)
     activate = _verb(actions, "activate", "allowlist:activate", "put a file into force on a server database")
     activate.add_argument("file", metavar="FILE")
     for parser in (check, classify, diff, activate):

@@ -4,6 +4,7 @@ import argparse
 import os
 from dataclasses import asdict
 
+from app.bootstrap.offline import roots
 from app.cli.exits import OK
 from app.cli.output import say, table, write, write_json
 from app.config import describe, load_settings, unknown_variables
@@ -24,3 +25,25 @@ def run(options: argparse.Namespace) -> int:
     for name in unknown_variables(os.environ):
         say(f"warning: {name} is set and names no setting")
     return OK
+
+
+def trust(options: argparse.Namespace) -> int:
+    """Print the roots in force, the logs they name and until when they hold."""
+    found = roots(load_settings(), options.trusted_root).describe()
+    if options.format == "json":
+        write_json(found)
+        return OK
+    for root in found:
+        for key, value in root.items():
+            if isinstance(value, list):
+                for item in value:
+                    write(f"  {key}: {item if isinstance(item, str) else _flat(item)}")
+            else:
+                write(f"{key}: {value}" if key == "name" else f"  {key}: {value}")
+    return OK
+
+
+def _flat(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_flat(inner)}" for key, inner in value.items() if inner not in (None, "", []))
+    return str(value)

@@ -1,0 +1,54 @@
+"""`catalogue push`: tell the service today's resolved recipes."""
+
+import argparse
+from pathlib import Path
+
+from app.cli.exits import OK
+from app.cli.output import progress, say, write, write_json
+from app.client import ApiClient, JsonObject
+from app.config import load_settings
+from app.core.canonical import ParsedRecipe
+from app.core.errors import ForbiddenError, InputError, NotFoundError, RecipeInvalid
+from app.core.recipe import Recipe
+
+_MAX_RECIPE_BYTES = 1 << 20
+
+
+def push(options: argparse.Namespace) -> int:
+    """Send every `*.yaml` below DIR in one request; nothing is sent when one of them is no resolved recipe."""
+    settings = load_settings()
+    if not settings.catalogue_token:
+        raise ForbiddenError("no catalogue token is set", hint="set AICR_EVIDENCE_CATALOGUE_TOKEN")
+    directory = Path(options.directory)
+    if not directory.is_dir():
+        raise NotFoundError(f"{options.directory} is no directory")
+    files = sorted([*directory.rglob("*.yaml"), *directory.rglob("*.yml")])
+    if not files:
+        raise InputError(f"{options.directory} holds no *.yaml file", hint="write resolved recipes there first")
+    recipes = [_recipe(path) for path in progress(files, "reading recipes")]
+    token = settings.catalogue_token[0].get_secret_value()
+    shared = {"commit": options.commit, **({"ref": options.ref} if options.ref else {})}
+    with ApiClient(options.api or settings.api, options.timeout, token=token) as api:
+        body = api.put_catalogue(recipes, replace=options.replace, **shared)
+    if options.format == "json":
+        write_json(body)
+        return OK
+    changed = body.get("changed", [])
+    for name in changed if isinstance(changed, list) else []:
+        write(str(name))
+    say(f"{len(recipes)} recipes sent, {len(changed) if isinstance(changed, list) else 0} changed")
+    return OK
+
+
+def _recipe(path: Path) -> JsonObject:
+    with path.open("rb") as file:
+        text = file.read(_MAX_RECIPE_BYTES + 1)
+    if len(text) > _MAX_RECIPE_BYTES:
+        raise RecipeInvalid(f"{path.name} is larger than {_MAX_RECIPE_BYTES} bytes")
+    try:
+        name = Recipe.decode(ParsedRecipe.parse(text)).name
+    except RecipeInvalid as err:
+        raise RecipeInvalid(f"{path.name}: {err.message}", hint=err.hint) from err
+    if not name:
+        raise RecipeInvalid(f"{path.name} gives no recipe name", hint="a resolved recipe has criteria")
+    return {"recipe": name, "text": text.decode()}

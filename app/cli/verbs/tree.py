@@ -1,0 +1,59 @@
+"""`check-tree` and `index`: a committed pointer tree."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from app.bootstrap.offline import tree_service
+from app.cli.exits import DIFFERENCES, OK
+from app.cli.output import say, write, write_json
+from app.config import Settings, load_settings
+
+
+def check(options: argparse.Namespace) -> int:
+    """One line for each violation on stdout, warnings on stderr; exit 1 when there is a violation."""
+    settings = load_settings()
+    root = options.directory or settings.pointers
+    allowlist = _allowlist(options, root, settings)
+    found = tree_service(settings).check(root, allowlist, allow_pending=options.allow_pending)
+    if options.format == "json":
+        write_json(
+            {
+                "problems": [{"path": line.path, "message": line.message} for line in found.problems],
+                "warnings": [{"path": line.path, "message": line.message} for line in found.warnings],
+                "pointers": len(found.pointers),
+            }
+        )
+    else:
+        for line in found.problems:
+            write(str(line))
+    for line in found.warnings:
+        say(f"warning: {line}")
+    say(f"{len(found.pointers)} pointers keep the contract, {len(found.problems)} violations")
+    return DIFFERENCES if found.problems else OK
+
+
+def index(options: argparse.Namespace) -> int:
+    """Print or write the index, or compare it with the written one."""
+    settings = load_settings()
+    root = options.directory or settings.pointers
+    allowlist = _allowlist(options, root, settings)
+    service = tree_service(settings)
+    if options.check:
+        if service.index_differs(root, options.out, allowlist):
+            say("the written index is not the one that the tree gives; `aicr evidence index DIR --out FILE` writes it")
+            return DIFFERENCES
+        return OK
+    made = service.write_index(root, options.out, allowlist) if options.out else service.index(root, allowlist)
+    for line in made.problems:
+        say(f"left out: {line}")
+    if not options.out:
+        sys.stdout.write(made.text.decode())
+    return OK
+
+
+def _allowlist(options: argparse.Namespace, root: str, settings: Settings) -> str | None:
+    """The named file; None for the one at the root; the service's own when the root has none."""
+    if options.allowlist:
+        return str(options.allowlist)
+    return None if (Path(root) / "allowlist.yaml").exists() else settings.allowlist
