@@ -201,15 +201,13 @@ def _index_entry(found: TreePointer, classify: Classify) -> dict[str, str]:
     pointer = found.pointer
     signer = pointer.signer
     listed = classify(signer.issuer, signer.identity) if signer else None
-    texts = {
-        "recipe": pointer.recipe,
-        "profile": pointer.profile,
-        "source": found.source,
+    return {
+        "recipe": yaml_scalar(pointer.recipe),
+        "profile": yaml_scalar(pointer.profile),
+        "source": f'"{found.source}"',  # always quoted: 32 digits would read as a number
         "class": listed.value if listed else REPORTED,
-        "digest": pointer.digest,
-        "oci": pointer.oci,
-        "predicateType": pointer.predicate_type,
+        "digest": yaml_scalar(pointer.digest),
+        "oci": yaml_scalar(pointer.oci),
+        "predicateType": yaml_scalar(pointer.predicate_type),
+        "attestedAt": time_text(pointer.attested_at) if pointer.attested_at else '""',
     }
-    entry = {key: yaml_scalar(text) for key, text in texts.items()}
-    entry["attestedAt"] = time_text(pointer.attested_at) if pointer.attested_at else '""'
-    return entry

@@ -592,7 +592,7 @@ BREAKS: dict[str, Callable[[], dict[str, bytes]]] = {
     "E3-strange-status": lambda: Sample(reports={"deployment": ctrf([check("a", "great")])}).files(),
     "E4-pass-over-failure": lambda: Sample(reports=twice("passed")).files(),
     "E6-none": lambda: Sample(predicate={"attestedAt": None}).files(),
-    "E8-no-criteria": lambda: worked_without_count_trouble(),
+    "E8-no-criteria": worked_without_count_trouble,
     "E8-no-coordinate": lambda: Sample(
         recipe=RECIPE.replace(b"    intent: training\n", b""),
         name="h100-eks-ubuntu",

@@ -64,7 +64,7 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def ctrf(tests: list[dict[str, object]], **summary: object) -> dict[str, object]:
+def ctrf(tests: list[dict[str, object]], /, **summary: object) -> dict[str, object]:
     """A report whose summary is counted from its tests, unless `summary` says otherwise."""
     statuses = ("passed", "failed", "skipped", "pending", "other")
     counted: dict[str, object] = {"tests": len(tests)}

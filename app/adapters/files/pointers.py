@@ -106,6 +106,7 @@ class _TreeWalk:
     def __init__(self, limits: TreeLimits) -> None:
         self.nodes: list[TreeNode] = []
         self._limits = limits
+        self._entries = 0
         self._bytes = 0
 
     def descend(self, fd: int, prefix: str, level: int) -> None:
@@ -144,7 +145,8 @@ class _TreeWalk:
 
     def _check_room(self) -> None:
         limits = self._limits
-        if len(self.nodes) >= limits.max_entries or self._bytes > limits.max_bytes:
+        self._entries += 1
+        if self._entries > limits.max_entries or self._bytes > limits.max_bytes:
             raise InputError(
                 f"expected at most {limits.max_entries} entries and {limits.max_bytes} bytes in a pointer tree, "
                 "found more"
