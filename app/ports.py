@@ -349,6 +349,7 @@ class EvidenceStore(Protocol):
     ) -> Kept:
         """One transaction: event, record, results, location, latest, recipe state; durable once this returns.
 
+        `received` decides `received_at` and `public` of the run that is kept.
         Twice is once: for a known (digest, source id) only the location is added. `ConflictError` with the code
         LOG_ENTRY_REUSED or SIGNATURE_REUSED when the log entry or the Sigstore bundle is there under another key,
         and with ALLOWLIST_CHANGED (load it and try again) when `allowlist_sha256` is given and not in force.

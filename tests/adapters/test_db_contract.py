@@ -69,6 +69,11 @@ class TestKeep:
         assert store.records_of(run.digest) == (kept.record,)
         assert inputs(store).runs == (run,)
 
+    def test_how_it_was_received_is_what_counts(self, store: EvidenceStore) -> None:
+        run = make_run(1, public=True, received_at=at(7))
+        kept = keep(store, run, received(run, at=at(8), public=False))
+        assert (kept.record.run.received_at, kept.record.run.public) == (at(8), False)
+
     def test_the_first_run_makes_the_recipe_known(self, store: EvidenceStore) -> None:
         assert store.inputs(RECIPE) is None
         assert store.revision(RECIPE) is None
@@ -240,7 +245,7 @@ class TestLocations:
             store.add_location(run.digest, received(run, at=at(hours), public=public))
         (record,) = store.records_of(run.digest)
         assert [one.public for one in record.locations] == [True]
-        assert record.run.public
+        assert not record.run.public
 
     def test_an_unknown_digest_has_no_location(self, store: EvidenceStore) -> None:
         with pytest.raises(NotFoundError):

@@ -86,6 +86,7 @@ class MemoryStore:
         classify: Classify,
         allowlist_sha256: str | None = None,
     ) -> Kept:
+        run = replace(run, received_at=received.at, public=received.public)
         for name, value in {"recipe": run.recipe, "AICR version": run.aicr_version}.items():
             if len(value) > 512:
                 raise InputError(f"{name} is too long", code="FIELD_TOO_LONG")

@@ -70,11 +70,11 @@ class Cluster:
         """The service's URL of a database."""
         return f"postgresql+psycopg://evidence@127.0.0.1:{self.port}/{name}"
 
-    def database(self) -> str:
-        """Make an empty database; returns its URL."""
+    def database(self, template: str = "template1") -> str:
+        """Make a database, empty or as the database of URL `template` is; returns its URL."""
         name = f"evidence_{next(self._numbers)}"
         with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}"')
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template.rpartition("/")[2]}"')
         return self.url(name)
 
     def stop(self) -> None:

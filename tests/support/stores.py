@@ -1,7 +1,9 @@
 """The stores that one contract suite runs over, each empty, and the two pure functions that it hands them."""
 
+import functools
 import hashlib
 import itertools
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -62,13 +64,25 @@ RULES = Rules(allowlist_text(OCTOCAT, DEV_ONE))
 """The sample workflow, octocat and dev-one count; everybody else is reported."""
 
 
+def empty_url(kind: str, directory: Path) -> str:
+    """A database without any table."""
+    return shared_cluster().database() if kind == "postgres" else f"sqlite:///{directory / f'{next(_numbers)}.db'}"
+
+
+def migrated_url(kind: str, directory: Path) -> str:
+    """A database at head: a copy of one that the revisions made once for this test run."""
+    if kind == "postgres":
+        return shared_cluster().database(_postgres_template())
+    path = directory / f"{next(_numbers)}.db"
+    path.write_bytes(_sqlite_template())
+    return f"sqlite:///{path}"
+
+
 @contextmanager
 def open_database(kind: str, directory: Path) -> Iterator[Database]:
     """A migrated, empty database."""
-    url = shared_cluster().database() if kind == "postgres" else f"sqlite:///{directory / f'{next(_numbers)}.db'}"
-    database = Database(url)
+    database = Database(migrated_url(kind, directory))
     try:
-        migrate.upgrade(database, sandbox=False)
         yield database
     finally:
         database.close()
@@ -96,6 +110,27 @@ def dump(database: Database) -> dict[str, list[tuple[object, ...]]]:
             )
             for table in PROJECTIONS
         }
+
+
+@functools.cache
+def _postgres_template() -> str:
+    url = shared_cluster().database()
+    _migrate(url)
+    return url
+
+
+@functools.cache
+def _sqlite_template() -> bytes:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "template.db"
+        _migrate(f"sqlite:///{path}")
+        return path.read_bytes()
+
+
+def _migrate(url: str) -> None:
+    database = Database(url)
+    migrate.upgrade(database, sandbox=False)
+    database.close()
 
 
 _numbers = itertools.count(1)

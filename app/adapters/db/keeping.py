@@ -1,6 +1,7 @@
 """Keeping a run: one transaction from the first look to the recipe's new state (service 6)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
@@ -19,7 +20,7 @@ from app.adapters.db.projection import (
     touch,
 )
 from app.adapters.db.records import find
-from app.adapters.db.session import Database, LostRace
+from app.adapters.db.session import Database
 from app.adapters.db.tables import allowlist_versions, locations, records
 from app.core.bundle import Run
 from app.core.errors import ConflictError, NotFoundError, StoreError
@@ -52,10 +53,10 @@ class Keeping:
         self._party_of = party_of
         self._allowlist_sha256 = allowlist_sha256
         self._failpoint = failpoint
-        self._others: frozenset[str] = frozenset()  # recipes that share a print, as found by an earlier try
 
     def keep(self, run: Run) -> Kept:
         """Durable once this returns; the port says the rest."""
+        run = replace(run, received_at=self._received.at, public=self._received.public)  # what the event will say
         check_lengths(run, self._party_of(run.signer))
         if known := self._known(run):
             return known
@@ -76,18 +77,16 @@ class Keeping:
         return Kept(created=False, record=found, before=line, after=_present(line, run))
 
     def _keep(self, connection: Connection, run: Run) -> Kept:
-        prints = [f"print:{kind}:{value}" for kind, value in run.prints]
-        recipes = [f"recipe:{name}" for name in (run.recipe, *self._others)]
-        self._database.lock(connection, [*recipes, *prints])
+        # Prints before recipes, each in order: two transactions never wait for each other, and while the locks of its
+        # prints are held nobody else can add a recipe to those that share them.
+        self._database.lock(connection, [f"print:{kind}:{value}" for kind, value in run.prints])
+        others = sharing_prints(connection, run)
+        self._database.lock(connection, [f"recipe:{name}" for name in (run.recipe, *others)])
         if (found := _of(connection, run)) is not None:
             line = summary_of(connection, run.recipe)
             return Kept(created=False, record=found, before=line, after=_present(line, run))
         self._require_unused(connection, run)
         self._require_allowlist(connection)
-        others = sharing_prints(connection, run)
-        if not self._database.sqlite and not others <= self._others:
-            self._others |= others
-            raise LostRace
         before = summary_of(connection, run.recipe)
         seq = self._database.next_seq(connection)
         arrival = Arrival(seq, run, self._received.reference)

@@ -4,6 +4,7 @@ An embedded SQLite is brought up to date by `serve` itself, a server database by
 """
 
 import importlib.util
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,6 +23,9 @@ from app.core.errors import ConflictError, StoreError
 
 MODE = "mode"
 LIVE, SANDBOX = "live", "sandbox"
+
+_one_at_a_time = threading.Lock()
+"""Alembic keeps the running environment in a module; processes are kept apart by a lock of the database's own."""
 
 
 def head() -> str:
@@ -43,6 +47,11 @@ def upgrade(database: Database, *, sandbox: bool) -> str:
 
     Raises `ConflictError` when it is marked as the other kind or comes from a newer release.
     """
+    with _one_at_a_time:
+        return _upgrade(database, sandbox=sandbox)
+
+
+def _upgrade(database: Database, *, sandbox: bool) -> str:
     before = current(database)
     if before is not None:
         require_mode(database, sandbox=sandbox)

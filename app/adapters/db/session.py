@@ -43,10 +43,6 @@ _LOST_RACE = {"40001", "40P01"}  # serialization failure, deadlock
 Result = TypeVar("Result")
 
 
-class LostRace(Exception):
-    """The transaction can not go on and will do when tried again; never leaves this package."""
-
-
 class Database:
     """One engine; every error of the driver leaves as `StoreError`."""
 
@@ -88,9 +84,6 @@ class Database:
                 try:
                     with self._transaction(relaxed=relaxed, patient=patient) as connection:
                         return work(connection)
-                except LostRace:
-                    if not left:
-                        raise
                 except DBAPIError as err:
                     lost = isinstance(err, IntegrityError) or getattr(err.orig, "sqlstate", None) in _LOST_RACE
                     if not left or not lost:
@@ -123,8 +116,8 @@ class Database:
     def lock(self, connection: Connection, names: Sequence[str], *, whole: bool = False) -> None:
         """Hold back every other write of one of `names`, or with `whole` every other write, until the commit.
 
-        Names are taken in one order, so two transactions never wait for each other. On SQLite a write transaction is
-        alone anyway.
+        Names are taken in one order, so two transactions that call this once never wait for each other. On SQLite a
+        write transaction is alone anyway.
         """
         if self.sqlite:
             return
@@ -165,8 +158,6 @@ def store_errors() -> Iterator[None]:
     """Turn whatever the driver raises into `StoreError`; nothing was acknowledged."""
     try:
         yield
-    except LostRace as err:
-        raise StoreError("the transaction lost every race for its rows", hint="try again in a moment") from err
     except IntegrityError as err:
         refused = StoreError("the database refused a row that breaks one of its constraints")
         refused.retryable = False
@@ -220,7 +211,10 @@ def _sqlite_connect(connection: DBAPIConnection, _entry: ConnectionPoolEntry) ->
     # The driver's own transaction handling would begin late and commit early; `_sqlite_begin` does it instead.
     connection.isolation_level = None
     cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
+    # Asked first: changing the mode needs the file alone, and SQLite does not wait for that.
+    if cursor.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+        cursor.execute("PRAGMA journal_mode=WAL")
+    for pragma in ("synchronous=FULL", "foreign_keys=ON", "temp_store=MEMORY"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
