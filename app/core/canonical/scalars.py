@@ -12,7 +12,7 @@ BEST_INDENT: Final = 4
 BREAKS: Final = "\n\r\x85\u2028\u2029"
 """What yaml.v3 takes for a line break; CR, NEL and the separators reach a value only through escapes."""
 
-_SPECIAL: Final = re.compile(r"[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
+_SPECIAL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff]")
 """Not printable for yaml.v3: controls, CR, NEL, the byte-order mark, everything above U+FFFF."""
 
 _BREAK: Final = re.compile(f"[{BREAKS}]")
@@ -25,7 +25,11 @@ _COLON_BEFORE_BLANK: Final = re.compile(r":(?:[ \t]|\Z)")
 _ALWAYS_PLAIN: Final = re.compile(r"[A-Za-z0-9_/+](?:[A-Za-z0-9_./+=@~-]| (?=[A-Za-z0-9_./+=@~-]))*")
 """Plain scalars that need no look at their context."""
 
-_ESCAPED: Final = re.compile(r"[^\x20\x21\x23-\x5b\x5d-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
+_ESCAPED: Final = re.compile(
+    r"[\x00-\x1f\"\\\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff]"
+)
+"""What is not printed as it is in double quotes."""
+
 _SHORT_ESCAPES: Final = {
     "\0": "\\0",
     "\a": "\\a",
