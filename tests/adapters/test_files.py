@@ -1,5 +1,6 @@
-"""Directories and pointer files read without following links and without unbounded reads (trust 3, evidence-format 6)."""
+"""Directories and pointer files: no link is followed, no read is unbounded (trust 3, evidence-format 6)."""
 
+import errno
 import hashlib
 import os
 import socket
@@ -133,8 +134,6 @@ class _Failing:
 
 @pytest.mark.parametrize("name", ["EIO", "ESTALE", "EACCES", "EPERM", "ENXIO", "ETIMEDOUT"])
 def test_a_storage_fault_of_a_file_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    import errno
-
     directory = write(tmp_path, {"recipe.yaml": b"r"})
     monkeypatch.setattr("app.adapters.files.content.os.read", _Failing(getattr(errno, name)))
     content = DirectoryReader().read(str(directory))
@@ -143,8 +142,6 @@ def test_a_storage_fault_of_a_file_is_no_verdict(tmp_path: Path, monkeypatch: py
 
 
 def test_a_file_that_vanishes_while_it_is_read_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import errno
-
     directory = write(tmp_path, {"recipe.yaml": b"r"})
     monkeypatch.setattr("app.adapters.files.content.os.read", _Failing(errno.ENOENT))
     assert DirectoryReader().read(str(directory)).read("recipe.yaml") is ReadFault.MISSING
@@ -185,8 +182,6 @@ def test_a_pointer_that_is_a_link_or_no_file_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_failed_operation_is_an_error_of_this_service(number: str, expected: type[ServiceError]) -> None:
-    import errno
-
     assert isinstance(file_error("x", OSError(getattr(errno, number), "x")), expected)
 
 

@@ -108,7 +108,7 @@ CASES = [
     ),
     pytest.param(
         "E1",
-        context(content=with_entry(Entry("ſnapshot.yaml", EntryKind.FILE, 1, "x"))),
+        context(content=with_entry(Entry("\u017fnapshot.yaml", EntryKind.FILE, 1, "x"))),
         "differ only by case",
         id="E1-long-s",
     ),

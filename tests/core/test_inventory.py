@@ -176,9 +176,9 @@ LINE = '{"path": "a", "size": 1, "sha256": "sha256:00"}'
     [
         pytest.param("not json", id="no-json"),
         pytest.param("[]", id="a-list"),
-        pytest.param('{"schemaVersion": "2.0.0", "files": [%s]}' % LINE, id="V7-schema"),
-        pytest.param('{"schemaVersion": "1.00", "files": [%s]}' % LINE, id="schema-1.00"),
-        pytest.param('{"files": [%s]}' % LINE, id="no-schema"),
+        pytest.param('{"schemaVersion": "2.0.0", "files": [@]}'.replace("@", LINE), id="V7-schema"),
+        pytest.param('{"schemaVersion": "1.00", "files": [@]}'.replace("@", LINE), id="schema-1.00"),
+        pytest.param('{"files": [@]}'.replace("@", LINE), id="no-schema"),
         pytest.param('{"schemaVersion": "1.0.0", "files": []}', id="no-files"),
         pytest.param('{"schemaVersion": "1.0.0"}', id="files-absent"),
         pytest.param('{"schemaVersion": "1.0.0", "files": ["a"]}', id="line-is-text"),
@@ -187,9 +187,11 @@ LINE = '{"path": "a", "size": 1, "sha256": "sha256:00"}'
         pytest.param('{"schemaVersion": "1.0.0", "files": [{"path": "a", "size": true}]}', id="size-is-true"),
         pytest.param('{"schemaVersion": "1.0.0", "files": [{"path": "a", "size": -1}]}', id="size-is-negative"),
         pytest.param('{"schemaVersion": "1.0.0", "files": [{"path": "a", "size": 1.5}]}', id="size-is-half"),
-        pytest.param('{"schemaVersion": "1.0.0", "files": [%s], "Files": []}' % LINE, id="case-variant-of-files"),
+        pytest.param(
+            '{"schemaVersion": "1.0.0", "files": [@], "Files": []}'.replace("@", LINE), id="case-variant-of-files"
+        ),
         pytest.param('{"schemaVersion": "1.0.0", "files": [{"Path": "a"}]}', id="case-variant-of-path"),
-        pytest.param('{"schemaVersion": "1.0.0", "files": [%s], "files": [%s]}' % (LINE, LINE), id="duplicate-key"),
+        pytest.param('{"schemaVersion": "1.0.0", "files": [@], "files": [@]}'.replace("@", LINE), id="duplicate-key"),
         pytest.param('{"schemaVersion": "1.0.0", "files": [{"path": "\\ud800"}]}', id="half-a-character"),
     ],
 )

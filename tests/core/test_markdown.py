@@ -1,4 +1,4 @@
-"""The report for people: its parts in order, and nothing a stranger wrote comes through (evidence-format 8.7, trust 5)."""
+"""The report for people: its parts in order, and strangers' text stays text (evidence-format 8.7, trust 5)."""
 
 import re
 
@@ -165,7 +165,10 @@ def test_the_fingerprint_has_one_summary_line(match: dict[str, str], line: str) 
     assert line in render_markdown(full_report(predicate=predicate(criteriaMatch=criteria_match(**match))))
 
 
-HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) | a\n# head `c` **b** _i_ ~~s~~ \u202eevil \x1b[31m &lt; @team"
+HOSTILE = (
+    "<img src=x onerror=alert(1)> [x](javascript:alert(1)) | a\n"
+    "# head `c` **b** _i_ ~~s~~ \u202eevil \x1b[31m &lt; @team"
+)
 
 
 @pytest.mark.parametrize(

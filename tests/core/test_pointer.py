@@ -240,16 +240,14 @@ ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_siz
 
 @settings(deadline=None)
 @given(
-    recipe=ANY_TEXT,
-    oci=ANY_TEXT,
-    identity=ANY_TEXT,
-    issuer=ANY_TEXT,
+    texts=st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT, ANY_TEXT),
     index=st.none() | st.integers(0, (1 << 63) - 1),
     attested=st.none() | st.datetimes(timezones=st.just(UTC)),
 )
 def test_what_is_written_reads_back_as_the_same_pointer(
-    recipe: str, oci: str, identity: str, issuer: str, index: int | None, attested: datetime | None
+    texts: tuple[str, str, str, str], index: int | None, attested: datetime | None
 ) -> None:
+    recipe, oci, identity, issuer = texts
     pointer = Pointer(
         recipe=recipe,
         predicate_type=V3,

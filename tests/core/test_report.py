@@ -131,8 +131,8 @@ def test_the_rule_that_spoke_first_is_kept_with_its_step() -> None:
     [(False, False, 0, False), (True, False, 0, True), (True, True, 1, False), (False, True, 1, False)],
 )
 def test_pending_is_only_a_valid_bundle_without_signature(
-    unsigned: bool,
-    failed_phases: bool,
+    unsigned: bool,  # noqa: FBT001 - columns of the table above
+    failed_phases: bool,  # noqa: FBT001
     exit_value: int,
     pending: bool,  # noqa: FBT001
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,15 +15,17 @@ from app.core.bundle import (
     Content,
     Pins,
     RawSignature,
+    ReadFault,
     Rejected,
     SignatureRefused,
     Verdict,
     VerifiedSignature,
 )
 from app.core.cross_check import SignerClaim
-from app.core.documents import parse_time
+from app.core.documents import Predicate, parse_time
 from app.core.errors import FetchError
 from app.core.pointer import Pointer, dump_pointer
+from app.core.recipe_identity import check_identity
 from app.core.refs import Digest
 from app.core.report import CauseClass, InputKind, Report, Step, StepName, StepStatus
 from app.ports import JudgeJob
@@ -196,11 +199,8 @@ def test_v18_a_real_verdict_replaces_a_storage_fault(tmp_path: Path) -> None:
     class Faulty:
         def read(self, directory: str, /) -> Content:
             content = DirectoryReader().read(directory)
-            return Content(content.entries, {**content.captured, "attestation.intoto.jsonl": UNAVAILABLE})
+            return Content(content.entries, {**content.captured, "attestation.intoto.jsonl": ReadFault.UNAVAILABLE})
 
-    from app.core.bundle import ReadFault
-
-    UNAVAILABLE = ReadFault.UNAVAILABLE
     files = Sample().files() | {"stray.txt": b"x"}
     job = JudgeJob(str(write(tmp_path, files)), InputKind.DIRECTORY, RECEIVED_AT, strict=False)
     report = JudgeService(Faulty(), FakeVerifier()).judge(job).report
@@ -385,14 +385,9 @@ def test_i8_a_recipe_that_the_manifest_does_not_list_is_not_captured(tmp_path: P
     listed = {path: data for path, data in sample.body().items() if path != "recipe.yaml"}
     report = judge_directory(write(tmp_path, with_manifest(sample, manifest_of(listed)))).report
     assert report.exit == 2
-    from app.core.inventory import Inventory
-    from app.core.recipe_identity import check_identity
-    from app.core.documents import Predicate
-
     identity = check_identity(None, Predicate.read(predicate_of(sample)), V3)
     assert identity.fault is not None
     assert "was not captured" in identity.fault.message
-    assert Inventory().files == ()
 
 
 def test_i9_v3_evidence_does_not_depend_on_the_version_in_the_recipe(tmp_path: Path) -> None:
@@ -577,9 +572,24 @@ def twice(status: str) -> dict[str, dict[str, object]]:
     return {"deployment": ctrf([check("a", "failed"), check("a", status)])}
 
 
+def count_off() -> dict[str, bytes]:
+    sample = Sample(extra={"a.log": b"x"})
+    manifest = manifest_of(sample.body())
+    return Sample(
+        extra={"a.log": b"x"}, predicate={"manifest": {"digest": f"sha256:{sha256(manifest)}", "fileCount": 99}}
+    ).files()
+
+
+def worked_without_count_trouble() -> dict[str, bytes]:
+    rows = criteria_match()
+    for row in rows["perDimension"]:  # type: ignore[attr-defined]
+        row["match"] = "matched"
+    return Sample(recipe=WORKED_RECIPE, name="x", predicate={"criteriaMatch": rows}).files()
+
+
 BREAKS: dict[str, Callable[[], dict[str, bytes]]] = {
     "E1-duplicate": lambda: duplicate_in_manifest(Sample()),
-    "E1-count": lambda: Sample(extra={"a.log": b"x"}, predicate={}).files() | count_off(),
+    "E1-count": count_off,
     "E1-case": lambda: Sample(extra={"A.log": b"x", "a.log": b"x"}).files(),
     "E1-unicode": lambda: Sample(extra={"\u00e9.log": b"x", "e\u0301.log": b"x"}).files(),
     "E2-digest": lambda: Sample(predicate={"bom": {"digest": f"sha256:{'0' * 64}", "imageCount": 2}}).files(),
@@ -604,21 +614,6 @@ BREAKS: dict[str, Callable[[], dict[str, bytes]]] = {
     "E10-backwards": lambda: Sample(reports={"deployment": ctrf([check("a")], stop=1)}).files(),
     "E10-future": lambda: Sample(reports={"deployment": ctrf([check("a")], stop=1778239999000)}).files(),
 }
-
-
-def count_off() -> dict[str, bytes]:
-    sample = Sample(extra={"a.log": b"x"})
-    manifest = manifest_of(sample.body())
-    return Sample(
-        extra={"a.log": b"x"}, predicate={"manifest": {"digest": f"sha256:{sha256(manifest)}", "fileCount": 99}}
-    ).files()
-
-
-def worked_without_count_trouble() -> dict[str, bytes]:
-    rows = criteria_match()
-    for row in rows["perDimension"]:  # type: ignore[attr-defined]
-        row["match"] = "matched"
-    return Sample(recipe=WORKED_RECIPE, name="x", predicate={"criteriaMatch": rows}).files()
 
 
 @pytest.mark.parametrize("case", BREAKS)
@@ -675,8 +670,6 @@ def test_e8_older_evidence_may_say_mismatched_for_a_service_that_can_not_be_infe
     ],
 )
 def test_e5_a_pointer_that_says_otherwise_is_a_finding(tmp_path: Path, change: dict[str, object], text: str) -> None:
-    from dataclasses import replace
-
     pointer = replace(pointer_to(Sample()), **change)  # type: ignore[arg-type]
     report = judge_signed(tmp_path, Sample(), pointer=pointer, strict=False).report
     assert [finding.rule for finding in report.findings] == ["E5"]
