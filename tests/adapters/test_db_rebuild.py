@@ -230,7 +230,7 @@ def test_a_rebuild_repairs_what_was_damaged(database: Database) -> None:
     assert dump(database) == rows
 
 
-@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, max_size=16))
 def test_any_history_equals_its_rebuild_and_the_plain_store(steps: list[Step]) -> None:
     with TemporaryDirectory() as directory, open_database("sqlite", Path(directory)) as database:
