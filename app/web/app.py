@@ -1,6 +1,5 @@
 """The application: middleware, routes, error handlers. Decisions are in the services; statuses in `problems`."""
 
-import json
 import time
 from collections.abc import Callable, Sequence
 
@@ -23,7 +22,6 @@ from app.web.bodies import invalid_fields
 from app.web.caching import TagCache
 from app.web.context import Container, Context
 from app.web.limits import ClientBuckets, TokenBucket
-from app.web.openapi import describe
 from app.web.problems import Answer, answer_of, problem_response
 
 BULK_FACTOR = 8
@@ -50,7 +48,6 @@ def create_app(container: Container, *, monotonic: Callable[[], float] = time.mo
     )  # fmt: skip
     for router in routers:
         app.include_router(router)
-    app.state.openapi = json.dumps(describe(app), ensure_ascii=False, indent=2).encode()
     _handle_errors(app, routers)
     _wrap(app, container, monotonic)
     return app

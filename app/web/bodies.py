@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
 from starlette.requests import ClientDisconnect, Request
 
 from app.core.errors import Cancelled, InputError
@@ -17,6 +16,7 @@ from app.core.jsontext import parse_json
 from app.services.catalogue import Entry
 from app.services.ingest_types import IngestRequest
 from app.services.submission import pinned_reference, reference_of_pointer
+from app.web.naming import camel
 
 READ_SECONDS = 30.0
 """How long a body may take to arrive; a drip of one byte a second ends here."""
@@ -42,7 +42,7 @@ class MediaTypeUnsupported(InputError):
 class Body(BaseModel):
     """A JSON body: camelCase, unknown keys refused, so that a misspelt one is not silently without effect."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=False, extra="forbid", frozen=True)
+    model_config = ConfigDict(alias_generator=camel, populate_by_name=False, extra="forbid", frozen=True)
 
 
 BodyT = TypeVar("BodyT", bound=Body)

@@ -28,6 +28,16 @@ _BODY_MODELS: Mapping[str, type[Body]] = {
 _MEANINGS = {200: "the answer", 201: "stored", 304: "unchanged since the `ETag` in `If-None-Match`"}
 
 
+def contract(app: FastAPI) -> bytes:
+    """The document as it is served; made when it is first asked for, which takes most of a second."""
+    known = getattr(app.state, "contract", None)
+    if isinstance(known, bytes):
+        return known
+    made = json.dumps(describe(app), ensure_ascii=False, indent=2).encode()
+    app.state.contract = made
+    return made
+
+
 def describe(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI 3.1 document of the routes."""
     document = get_openapi(

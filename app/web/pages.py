@@ -28,7 +28,7 @@ from app.web.api.parameters import RecipePath
 from app.web.caching import Rendered, conditional
 from app.web.context import context
 from app.web.cursors import decode_text, encode
-from app.web.openapi import Reference, reference
+from app.web.openapi import contract, reference
 from app.web.problems import Answer
 from app.web.queries import LensQuery, RecipesQuery
 
@@ -296,9 +296,9 @@ def error_page(request: Request, answer: Answer) -> Response:
 
 def docs_page(request: Request) -> Response:
     """The contract for people."""
-    document: Reference = reference(request.app.state.openapi)
 
     def draw() -> Rendered:
+        document = reference(contract(request.app))
         page = DocsPage("HTTP API", document.description, document.openapi, document.routes, document.codes)
         return Rendered(render("docs.html", page), _HTML)
 

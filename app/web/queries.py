@@ -6,7 +6,6 @@ An unknown parameter is ignored, as on every page of the web; an empty one is ab
 from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_camel
 
 from app.core.identity import SourceClass
 from app.core.refs import Digest
@@ -14,6 +13,7 @@ from app.core.verdict import ConfirmBy, Staleness, State
 from app.ports import RecordFilter
 from app.services.report import Lens, RecipeFilter
 from app.web.cursors import DEFAULT_LIMIT, MAX_LIMIT
+from app.web.naming import camel
 
 _MAX = 512
 
@@ -21,7 +21,7 @@ _MAX = 512
 class Parameters(BaseModel):
     """camelCase parameters; hashable, so that a remembered tag can be kept under them."""
 
-    model_config = ConfigDict(alias_generator=to_camel, frozen=True)
+    model_config = ConfigDict(alias_generator=camel, frozen=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -46,7 +46,7 @@ class EvidenceQuery(ListQuery):
     source_class: SourceClass | None = Field(None, alias="class")
     predicate_type: str | None = Field(None, max_length=_MAX)
     aicr_version: str | None = Field(None, max_length=_MAX)
-    k8s: str | None = Field(None, max_length=128, description="Kubernetes version, compared by major.minor")
+    k8s: str | None = Field(None, max_length=128, description="the observed Kubernetes version, as recorded")
     staleness: Staleness | Literal["current"] | None = Field(None, description="a reason, or `current` for none")
     outcome: Literal["passed", "failed"] | None = None
     since: AwareDatetime | None = Field(None, description="received at or after")

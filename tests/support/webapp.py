@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.config import Settings
 from app.core.allowlist import Allowlist
@@ -181,7 +182,7 @@ class FakeContainer:
     def keep(self, run: Run, *, files: Mapping[str, bytes] | None = None, bundle: bytes = b"{}") -> Record:
         """Store a run as an ingest would, with its archived bytes and a log entry of its own."""
         index = 100 + len(self.archive.signatures)
-        run = replace(run, log=replace(run.log, index=index, proof_index=index))
+        run = replace(run, log=replace(run.log, index=index, proof_index=index), signature_sha256=f"{index:064x}")
         received = Received(run.received_at, f"{REGISTRY}@{run.digest}", public=True)
         kept = self.store.keep(run, received, project=self.allowlist.project, classify=self.allowlist.classify)
         self.archive.files[run.digest] = files or {"recipe.yaml": b"kind: RecipeResult\n"}
@@ -202,7 +203,7 @@ def make_container(**settings: object) -> FakeContainer:
 
 
 @contextmanager
-def serving(app: FastAPI) -> Iterator[str]:
+def serving(app: ASGIApp) -> Iterator[str]:
     """The application on a loopback socket; gives its base URL."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
@@ -220,6 +221,17 @@ def serving(app: FastAPI) -> Iterator[str]:
         server.should_exit = True
         thread.join(10)
         listener.close()
+
+
+class Switchboard:
+    """One server for many tests: hands each connection to the application that is plugged in."""
+
+    app: FastAPI | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.app is None:
+            raise AssertionError("no application is plugged in")
+        await self.app(scope, receive, send)
 
 
 @contextmanager

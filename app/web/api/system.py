@@ -10,6 +10,7 @@ from app.services.masking import MASK
 from app.web import schemas
 from app.web.caching import Rendered, conditional
 from app.web.context import context
+from app.web.openapi import contract
 from app.web.pages import docs_page
 
 router = APIRouter(tags=["system"])
@@ -58,8 +59,7 @@ def _ready(request: Request) -> tuple[schemas.Ready, int]:
 @router.get("/openapi.json", include_in_schema=False)
 def openapi(request: Request) -> Response:
     """The contract."""
-    body: bytes = request.app.state.openapi
-    return conditional(request, ("openapi",), lambda: Rendered(body))
+    return conditional(request, ("openapi",), lambda: Rendered(contract(request.app)))
 
 
 @router.get("/docs", include_in_schema=False)

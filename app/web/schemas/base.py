@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic.alias_generators import to_camel
 
 from app.core.coordinate import Coordinate
 from app.core.refs import Digest
+from app.web.naming import camel
 
 T = TypeVar("T")
 
@@ -17,7 +17,7 @@ class Schema(BaseModel):
     """Reads a core value by attribute, writes camelCase."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, from_attributes=True, frozen=True, use_enum_values=True
+        alias_generator=camel, populate_by_name=True, from_attributes=True, frozen=True, use_enum_values=True
     )
 
     def to_json(self) -> bytes:
