@@ -130,8 +130,8 @@ def _object(value: object, what: str) -> Mapping[str, object]:
 def _text(value: object, what: str) -> str:
     if value is None:
         return ""
-    if not isinstance(value, str) or len(value) > MAX_TEXT_CHARS:
-        raise DocumentInvalid(f"expected a text of at most {MAX_TEXT_CHARS} characters as {what}")
+    if not isinstance(value, str) or len(value) > MAX_TEXT_CHARS or "\0" in value:
+        raise DocumentInvalid(f"expected a text of at most {MAX_TEXT_CHARS} characters without U+0000 as {what}")
     return value
 
 

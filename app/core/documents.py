@@ -19,6 +19,9 @@ from app.core.bundle import PHASES, DimensionMatch, PhaseSummary
 from app.core.errors import DocumentInvalid
 
 _RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})", re.ASCII)
+MAX_TEXT_CHARS = 4096
+"""One text of a predicate; what is honest is far shorter, and all of them are stored and shown."""
+
 _MAX_COUNT = 1 << 53  # integers travel as IEEE doubles
 
 
@@ -43,6 +46,7 @@ def _whole(value: object) -> object:
     return value
 
 
+Text = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
 Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, lt=_MAX_COUNT)]
 Time = Annotated[datetime, BeforeValidator(_time)]
 
@@ -63,31 +67,31 @@ class _Foreign(BaseModel):
 class RecipeReference(_Foreign):
     """Name and bare-hex digest of the recipe; the very first producers left both out."""
 
-    name: str = ""
-    digest: str = ""
+    name: Text = ""
+    digest: Text = ""
 
 
 class ValidatorImage(_Foreign):
     """One validator image; `digest` is normally empty."""
 
-    image: str = ""
-    digest: str = ""
+    image: Text = ""
+    digest: Text = ""
 
 
 class TextDimension(_Foreign):
     """A captured text (D, or O with a version); an empty value was not captured."""
 
-    value: str = ""
-    version: str = ""
-    source: str = ""
-    note: str = ""
+    value: Text = ""
+    version: Text = ""
+    source: Text = ""
+    note: Text = ""
 
 
 class CountDimension(_Foreign):
     """A captured number; 0 was not captured."""
 
     value: Count = 0
-    source: str = ""
+    source: Text = ""
 
 
 class Fingerprint(_Foreign):
@@ -106,10 +110,10 @@ class Fingerprint(_Foreign):
 class DimensionRow(_Foreign):
     """One row of criteriaMatch (1.4)."""
 
-    dimension: str = ""
-    recipe_requires: str = ""
-    fingerprint_provides: str = ""
-    match: str = ""
+    dimension: Text = ""
+    recipe_requires: Text = ""
+    fingerprint_provides: Text = ""
+    match: Text = ""
 
 
 class CriteriaMatch(_Foreign):
@@ -125,54 +129,54 @@ class PhaseCounts(_Foreign):
     passed: Count = 0
     failed: Count = 0
     skipped: Count = 0
-    ctrf_digest: str = ""
+    ctrf_digest: Text = ""
 
 
 class BomReference(_Foreign):
     """The bill of materials: format, version, prefixed digest, number of components."""
 
-    format: str = ""
-    version: str = ""
-    digest: str = ""
+    format: Text = ""
+    version: Text = ""
+    digest: Text = ""
     image_count: Count = 0
 
 
 class ManifestReference(_Foreign):
     """The manifest's prefixed digest and its number of files."""
 
-    digest: str = ""
+    digest: Text = ""
     file_count: Count = 0
 
 
 class Redaction(_Foreign):
     """What a minimal bundle leaves out (1.6)."""
 
-    policy: str = ""
-    version: str = ""
-    applied: list[str] = []
+    policy: Text = ""
+    version: Text = ""
+    applied: list[Text] = []
 
 
 class Profile(_Foreign):
     """The profile block of a profiled recipe (1.7)."""
 
-    selection: str = ""
-    advertiser: str = ""
-    policy_descriptor_identity: str = ""
+    selection: Text = ""
+    advertiser: Text = ""
+    policy_descriptor_identity: Text = ""
 
 
 class Predicate(_Foreign):
     """The predicate; `attested_at` is None when the producer wrote none."""
 
-    schema_version: str = ""
+    schema_version: Text = ""
     attested_at: Time | None = None
-    aicr_version: str = ""
-    aicr_commit: str = ""
-    validator_catalog_version: str = ""
+    aicr_version: Text = ""
+    aicr_commit: Text = ""
+    validator_catalog_version: Text = ""
     validator_images: list[ValidatorImage] = []
     recipe: RecipeReference = RecipeReference()
     fingerprint: Fingerprint = Fingerprint()
     criteria_match: CriteriaMatch = CriteriaMatch()
-    phases: dict[str, PhaseCounts] = {}
+    phases: dict[Text, PhaseCounts] = {}
     bom: BomReference = BomReference()
     manifest: ManifestReference = ManifestReference()
     redaction: Redaction | None = None
@@ -181,6 +185,7 @@ class Predicate(_Foreign):
     @classmethod
     def read(cls, body: Mapping[str, object]) -> Self:
         """Model a predicate that was parsed already; raises `DocumentInvalid` naming the first bad place."""
+        _refuse_nul(body)
         try:
             return cls.model_validate(dict(body))
         except ValidationError as err:
@@ -204,6 +209,20 @@ class Predicate(_Foreign):
             DimensionMatch(row.dimension, row.match, row.recipe_requires, row.fingerprint_provides)
             for row in self.criteria_match.per_dimension
         )
+
+
+def _refuse_nul(body: Mapping[str, object]) -> None:
+    """Refuse U+0000 anywhere, in unknown fields too: no text of a database can hold it."""
+    pending: list[object] = [body]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            if "\0" in item:
+                raise DocumentInvalid("predicate: expected texts without U+0000")
+        elif isinstance(item, Mapping):
+            pending += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            pending += item
 
 
 def _first_error(err: ValidationError) -> str:

@@ -4,6 +4,7 @@ Each rule is one small function over what was read already; the registry at the 
 changes no exit by itself: `services.judge` decides when findings fail (with `--strict`, and for every ingest).
 """
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ from app.core.rules import RULES
 CLOCK_SKEW: Final = timedelta(minutes=10)
 LATE_AFTER: Final = timedelta(days=7)
 MAX_PER_RULE: Final = 20
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+"""A name is a path segment, a key and a heading: nothing that looks like another one, or like nothing, is one."""
 _COUNTS: Final = ("passed", "failed", "skipped")
 
 
@@ -178,6 +181,8 @@ def recipe_comparable(ctx: FindingContext) -> Iterator[str]:
     if not recipe.name:
         yield "recipe.yaml gives no name: it has no criteria, or a profile that is not well-formed"
         return
+    if not _PLAIN_NAME.fullmatch(recipe.name):
+        yield f"recipe.yaml gives the name {recipe.name[:200]!r}, expected up to 200 of A-Z a-z 0-9 . _ -"
     try:
         coordinate_of(recipe.criteria, recipe.profile_segment)
     except RecipeInvalid as err:

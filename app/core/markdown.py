@@ -13,6 +13,8 @@ from app.core.party import visible
 from app.core.report import Exit, FailureCause, Report, Step, StepName, StepStatus
 
 MAX_VALUE_CHARS = 2000
+MAX_LINES = 64
+"""Lines of one part that a stranger can make longer at will."""
 _MARKUP = re.compile(r"[\\`*\[\]#|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _MENTION = re.compile(r"(?<![A-Za-z0-9])@")
 _BREAKS = re.compile(r"[\n\r\t\v\f\x85\u2028\u2029]")
@@ -95,7 +97,7 @@ def _signer(report: Report) -> str:
 
 
 def _fingerprint(predicate: Mapping[str, object]) -> str:
-    rows = _mappings(_mapping(predicate.get("criteriaMatch")).get("perDimension"))
+    rows = _mappings(_mapping(predicate.get("criteriaMatch")).get("perDimension"))[:MAX_LINES]
     if not rows:
         return ""
     matches = [str(row.get("match", "")) for row in rows]
@@ -146,7 +148,7 @@ def _redaction(predicate: Mapping[str, object]) -> str:
     if not redaction:
         return ""
     applied = redaction.get("applied")
-    rules = [f"- {code(rule)}" for rule in applied] if isinstance(applied, list) else []
+    rules = [f"- {code(rule)}" for rule in applied[:MAX_LINES]] if isinstance(applied, list) else []
     head = f"Policy {escape(redaction.get('policy', ''))} {escape(redaction.get('version', ''))}"
     return "\n".join(["### Redaction", "", head, "", *rules]).rstrip()
 

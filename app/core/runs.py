@@ -16,12 +16,13 @@ from app.core.ctrf import PhaseReport, durations_print
 from app.core.documents import Predicate, ValidatorImage
 from app.core.errors import RecipeInvalid
 from app.core.findings import LATE_AFTER
-from app.core.party import is_personal_address
+from app.core.party import is_personal_address, visible
 from app.core.recipe import Recipe
 from app.core.refs import Digest
 from app.core.remarks import is_mutable
 
 K8S_CONSTRAINT: Final = "K8s.server.version"
+MAX_CONSTRAINT_CHARS: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def make_run(parts: RunParts) -> Run:
         aicr_version=predicate.aicr_version,
         aicr_commit=predicate.aicr_commit,
         k8s_version=predicate.fingerprint.k8s_version.value,
-        k8s_constraint=recipe.constraint(K8S_CONSTRAINT),
+        k8s_constraint=visible(recipe.constraint(K8S_CONSTRAINT))[:MAX_CONSTRAINT_CHARS],
         attested_at=predicate.attested_at,
         logged_at=signature.logged_at,
         received_at=parts.received_at,

@@ -127,6 +127,7 @@ def test_measured_figures_are_read_from_the_output_of_full_bundles() -> None:
         pytest.param(go_json(ctrf([])).replace(b'"tests": []', b'"tests": [1]'), id="test-is-a-number"),
         pytest.param(go_json(ctrf([check("")])), id="test-without-name"),
         pytest.param(go_json(ctrf([check("a" * 1025)])), id="endless-name"),
+        pytest.param(go_json(ctrf([check("a\0b")])), id="nul-in-a-name"),
         pytest.param(go_json(ctrf([check("a", duration=-1)])), id="negative-duration"),
         pytest.param(go_json(ctrf([check("a", extra=[])])), id="extra-is-a-list"),
         pytest.param(go_json(ctrf([check("a", runtimeProvenance={"overriddenPaths": "x"})])), id="paths-are-text"),

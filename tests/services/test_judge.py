@@ -608,6 +608,12 @@ BREAKS: dict[str, Callable[[], dict[str, bytes]]] = {
         name="h100-eks-ubuntu",
         predicate={"criteriaMatch": criteria_match(intent="matched")},
     ).files(),
+    "E8-name-that-looks-like-another": lambda: Sample(
+        recipe=RECIPE.replace(b"eks", "\u0435ks".encode()), name="h100-\u0435ks-ubuntu-training", service="\u0435ks"
+    ).files(),
+    "E8-name-with-a-line-break": lambda: Sample(
+        recipe=RECIPE.replace(b"eks", b'"e\\nks"'), name="h100-e\nks-ubuntu-training", service="e\nks"
+    ).files(),
     "E8-match": lambda: Sample(predicate={"criteriaMatch": criteria_match(accelerator="unknown")}).files(),
     "E8-mismatch-hidden": lambda: Sample(predicate={"fingerprint": fingerprint(accelerator="a100")}).files(),
     "E9-report-without-phase": lambda: Sample(extra={"ctrf/other.json": b"{}"}).files(),
@@ -721,6 +727,12 @@ def test_the_run_holds_what_was_judged(tmp_path: Path) -> None:
     assert run.recipe_text == RECIPE.decode()
     assert (run.hardware_matched, run.remarks, run.exit) == (True, (), 0)
     assert [kind for kind, _ in run.prints] == ["ctrf", "ctrf", "ctrf", "snapshot", "durations"]
+
+
+def test_what_a_recipe_asks_of_kubernetes_is_kept_visibly(tmp_path: Path) -> None:
+    verdict = judge_signed(tmp_path, Sample(recipe=RECIPE.replace(b"'>= 1.32.4'", b'">= 1\\0"')))
+    assert isinstance(verdict, Accepted)
+    assert verdict.run.k8s_constraint == ">= 1\\x00"
 
 
 def test_a_profiled_run_keeps_selection_and_segment_apart(tmp_path: Path) -> None:
