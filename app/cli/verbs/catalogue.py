@@ -51,4 +51,4 @@ def _recipe(path: Path) -> JsonObject:
         raise RecipeInvalid(f"{path.name}: {err.message}", hint=err.hint) from err
     if not name:
         raise RecipeInvalid(f"{path.name} gives no recipe name", hint="a resolved recipe has criteria")
-    return {"recipe": name, "text": text.decode()}
+    return {"name": name, "recipe": text.decode()}

@@ -1,0 +1,99 @@
+"""`sandbox` and `demo`: a private Sigstore and registry, and the main job over them."""
+
+import argparse
+import threading
+from pathlib import Path
+
+from app.cli.exits import DIFFERENCES, OK
+from app.cli.output import say, table, write
+from app.core.errors import InputError
+from app.sandbox.demo.run import Demo, differences, running, stale_lines
+from app.sandbox.demo.samples import SAMPLES
+from app.sandbox.identities import SAMPLE_SIGNERS
+from app.sandbox.registry import SandboxRegistry
+from app.sandbox.sigstore.server import SigstoreServer
+
+DEMO_DIRECTORY = Path("var/demo")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run Sigstore and registry until interrupted; print the settings that a service needs to use them."""
+    directory = Path(options.directory)
+    registry = SandboxRegistry(referrers_api=not options.no_referrers_api, port=options.registry_port)
+    with SigstoreServer(port=options.sigstore_port) as sigstore, registry:
+        sigstore.write(directory)
+        say("sandbox: trusted by nobody but who loads its root; Ctrl-C ends it. A service uses it with")
+        for name, value in (
+            ("SANDBOX", "true"),
+            ("TRUSTED_ROOT", str(directory / "trusted_root.json")),
+            ("TRUSTED_REGISTRIES", f"{registry.host}/aicr"),
+            ("PRIVATE_REGISTRIES", registry.host),
+            ("PLAIN_HTTP_REGISTRIES", registry.host),
+        ):
+            write(f"export AICR_EVIDENCE_{name}={value}")
+        say(f"sample signers ({sigstore.url}/actions/NAME/token): {', '.join(SAMPLE_SIGNERS)}")
+        _until_interrupted()
+    return OK
+
+
+def demo(options: argparse.Namespace) -> int:
+    """The main job; with --once exit 0 only if every verdict is the expected one."""
+    unknown = set(options.leave_out) - {sample.name for sample in SAMPLES}
+    if unknown:
+        raise InputError(f"no sample is named {min(unknown)!r}", hint=", ".join(s.name for s in SAMPLES))
+    with running(directory=DEMO_DIRECTORY, port=options.port, leave_out=options.leave_out, say=say) as shown:
+        _print(shown)
+        wrong = differences(shown.outcome)
+        for line in wrong:
+            say(f"not as expected: {line}")
+        if options.once:
+            return DIFFERENCES if wrong else OK
+        say("\nCtrl-C ends it.")
+        _until_interrupted()
+    return OK
+
+
+def _print(shown: Demo) -> None:
+    outcome = shown.outcome
+    rows = [
+        (
+            str(line["recipe"]),
+            str(line["state"]),
+            str(line["currentState"] or "-"),
+            f"{line['passes']} of {line['threshold']}",
+            str(line["reported"]),
+            ", ".join(line["staleness"]) or "current",
+        )
+        for line in outcome.lines
+    ]
+    write("")
+    write(table(("RECIPE", "STATE", "TODAY'S DIGEST", "SIGNERS", "REPORTED", "EVIDENCE IS"), rows))
+    write("")
+    for name, refusal in outcome.refused.items():
+        write(f"refused   {name}: {refusal.step}: {refusal.code}: {refusal.cause.get('detail', '')}")
+    for recipe, detail in outcome.details.items():
+        for line in dict.fromkeys(stale_lines(detail)):
+            write(f"stale     {recipe}: {line}")
+        for remark in detail["remarks"]:
+            write(f"remark    {recipe}: {remark['code']}: {remark['message']}")
+    if outcome.edited:
+        write(
+            f"allowlist {outcome.edited['recipe']}: {outcome.edited['state']} {outcome.edit_seconds:.2f} s after one "
+            "signer was added to the file; nothing was fetched"
+        )
+    if outcome.answer:
+        write(f"answer    {outcome.answer['sentence']}")
+    write("")
+    write(f"look at   {shown.url}/ui/recipes   the same table as a page; {shown.url}/docs the API")
+    write(f"try       aicr evidence why h100-gke-cos-training --api {shown.url}")
+    write(
+        f"          aicr evidence verify {shown.example} \\\n"
+        f"            --trusted-root {shown.directory / 'trusted_root.json'} --registry-plain-http"
+    )
+
+
+def _until_interrupted() -> None:
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        say("ending")
