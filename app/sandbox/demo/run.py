@@ -18,7 +18,7 @@ from typing import Any
 from app.adapters.oci.publishing import OciPublisher
 from app.adapters.oci.writer import Writer
 from app.adapters.sigstore.signing import SigningTrust, sign_statement
-from app.client import ApiClient, Refusal
+from app.client import ApiClient, JsonObject, Refusal
 from app.core.refs import OciRef
 from app.sandbox.demo.allowlists import allowlist
 from app.sandbox.demo.recipes import CHECKS, EARLIER, RECIPES
@@ -145,17 +145,14 @@ def running(
 def differences(outcome: Outcome) -> list[str]:
     """Every way in which the outcome is not the expected one; empty when the demo is right."""
     wanted = expected()
-    difference, answer = wanted["difference"], wanted["answer"]
+    difference, answer, refused = wanted["difference"], wanted["answer"], wanted["refused"]
     lines = " ".join(stale_lines(outcome.details.get(difference["recipe"], {})))
-    nearest = next(iter(outcome.answer.get("nearest", [])), {})
+    nearest: dict[str, Any] = next(iter(outcome.answer.get("nearest", [])), {})
     got = {str(line["recipe"]): line for line in outcome.lines}
     compared: list[tuple[str, object, object]] = [
         *((name, want, _verdict(got.get(name))) for name, want in wanted["recipes"].items()),
         *((name, None, _verdict(line)) for name, line in got.items() if name not in wanted["recipes"]),
-        *(
-            (f"refusal of {name}", want, _refusal(outcome.refused.get(name)))
-            for name, want in wanted["refused"].items()
-        ),
+        *((f"refusal of {name}", want, _refusal(outcome.refused.get(name))) for name, want in refused.items()),
         *(
             (f"remark {code} on {name}", True, code in _remarks(outcome.details.get(name, {})))
             for name, code in wanted["remarks"].items()
@@ -169,7 +166,7 @@ def differences(outcome: Outcome) -> list[str]:
 
 
 def _verdict(line: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return {key: line[key] for key in ("state", "currentState", "staleness")} if line else None
+    return {key: line[key] for key in ("state", "currentState", "sources", "staleness")} if line else None
 
 
 def _refusal(refusal: Refusal | None) -> dict[str, str] | None:
@@ -196,7 +193,7 @@ def _push_catalogue(api: ApiClient, *, earlier: bool) -> None:
     recipes = RECIPES | (EARLIER if earlier else {})
     commit = "1111111111111111111111111111111111111111" if earlier else "2222222222222222222222222222222222222222"
     declared = {phase: list(checks) for phase, checks in CHECKS.items()}
-    entries = [{"recipe": recipe.text.decode(), "declared": declared} for recipe in recipes.values()]
+    entries: list[JsonObject] = [{"recipe": recipe.text.decode(), "declared": declared} for recipe in recipes.values()]
     api.put_catalogue(entries, commit=commit, ref="main")
 
 
