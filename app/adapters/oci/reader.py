@@ -68,7 +68,7 @@ class OciRegistry:
         self._rules = HostRules.of(private=private_hosts, plain_http=plain_http_hosts, realms=token_realms)
         self._logins = dict(credentials or {})
         self._budget = budget or ByteBudget(1024 * MIB)
-        self._tls = TlsContexts.load(ca_file)
+        self._tls = TlsContexts(ca_file)
         self._tokens = TokenCache()
         self._resolver = resolver
         self._sleep = sleep

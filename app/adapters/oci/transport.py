@@ -4,6 +4,7 @@ What is asked and what the bytes mean is in `reader`; who may be asked for a tok
 """
 
 import ssl
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -163,23 +164,38 @@ class _PinnedBackend(httpcore.NetworkBackend):
         raise fault or httpcore.ConnectError("no address")
 
 
-@dataclass(frozen=True, slots=True)
 class TlsContexts:
-    """One verifying and one permissive context for the whole process; loading roots is slow."""
+    """One verifying and one permissive context for the whole process, made when first needed: loading is slow.
 
-    verifying: ssl.SSLContext
-    permissive: ssl.SSLContext
+    The verifying one trusts the system's roots, or only those of `ca_file`. TLS 1.2 at least (evidence-format 5.4).
+    """
 
-    @classmethod
-    def load(cls, ca_file: str | None = None) -> "TlsContexts":
-        """The system's roots, or only those of `ca_file`; TLS 1.2 at least (evidence-format 5.4)."""
-        verifying = ssl.create_default_context(cafile=ca_file)
-        verifying.minimum_version = ssl.TLSVersion.TLSv1_2
-        permissive = ssl.create_default_context()
-        permissive.minimum_version = ssl.TLSVersion.TLSv1_2
-        permissive.check_hostname = False
-        permissive.verify_mode = ssl.CERT_NONE
-        return cls(verifying, permissive)
+    def __init__(self, ca_file: str | None = None) -> None:
+        self._ca_file = ca_file
+        self._lock = threading.Lock()
+        self._made: dict[bool, ssl.SSLContext] = {}
+        if ca_file is not None:
+            self.get(insecure=False)  # a missing file is found at start
+
+    def get(self, *, insecure: bool) -> ssl.SSLContext:
+        """The context of a pool."""
+        with self._lock:
+            if insecure not in self._made:
+                self._made[insecure] = _permissive() if insecure else self._verifying()
+            return self._made[insecure]
+
+    def _verifying(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self._ca_file)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        return context
+
+
+def _permissive() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 class Wire:
@@ -204,7 +220,7 @@ class Wire:
         self._resolver = resolver
         self._tls = tls
         self._resolved: dict[tuple[str, int], tuple[str, ...]] = {}
-        self._pools: dict[bool, httpcore.ConnectionPool] = {}
+        self._pools: dict[tuple[bool, bool], httpcore.ConnectionPool] = {}
 
     def close(self) -> None:
         """Drop every connection."""
@@ -252,7 +268,7 @@ class Wire:
             "write": self.limits.read_timeout_seconds,
             "pool": self.limits.connect_timeout_seconds,
         }
-        pool = self._pool(insecure=self._options.insecure_tls and url.origin == self.own)
+        pool = self._pool(url.origin)
         request = httpcore.Request(
             "GET",
             httpcore.URL(
@@ -271,11 +287,13 @@ class Wire:
         finally:
             answer.close()
 
-    def _pool(self, *, insecure: bool) -> httpcore.ConnectionPool:
-        pool = self._pools.get(insecure)
+    def _pool(self, origin: Origin) -> httpcore.ConnectionPool:
+        tls = origin.scheme == "https"
+        insecure = tls and self._options.insecure_tls and origin == self.own
+        pool = self._pools.get((tls, insecure))
         if pool is None:
-            pool = self._pools[insecure] = httpcore.ConnectionPool(
-                ssl_context=self._tls.permissive if insecure else self._tls.verifying,
+            pool = self._pools[tls, insecure] = httpcore.ConnectionPool(
+                ssl_context=self._tls.get(insecure=insecure) if tls else None,
                 network_backend=_PinnedBackend(self._addresses, self.deadline),
                 max_connections=4,
                 http1=True,
