@@ -26,7 +26,7 @@ from app.core.bundle import Run
 from app.core.errors import ConflictError, NotFoundError, StoreError
 from app.core.refs import Digest
 from app.core.summary import state_at_ingest
-from app.ports import Classify, Kept, Project, Received, RecipeSummary, Record
+from app.ports import Classify, Kept, Project, Received, Record
 
 LOCATION_FRESH = timedelta(hours=1)
 """A location that was seen this recently is not noted again: repeats of a `POST` write nothing."""
@@ -67,14 +67,11 @@ class Keeping:
     def _known(self, run: Run) -> Kept | None:
         """The answer for a repeat, found without a writer's lock; at most a location is written."""
         with self._database.read() as connection:
-            found = _of(connection, run)
-            if found is None:
+            if not _is_known(connection, run):
                 return None
-            line = summary_of(connection, run.recipe)
-        if add_location(self._database, run.digest, self._received):
-            with self._database.read() as connection:
-                found = _of(connection, run) or found
-        return Kept(created=False, record=found, before=line, after=_present(line, run))
+        add_location(self._database, run.digest, self._received)
+        with self._database.read() as connection:
+            return _as_before(connection, run)
 
     def _keep(self, connection: Connection, run: Run) -> Kept:
         # Prints before recipes, each in order: two transactions never wait for each other, and while the locks of its
@@ -82,9 +79,8 @@ class Keeping:
         self._database.lock(connection, [f"print:{kind}:{value}" for kind, value in run.prints])
         others = sharing_prints(connection, run)
         self._database.lock(connection, [f"recipe:{name}" for name in (run.recipe, *others)])
-        if (found := _of(connection, run)) is not None:
-            line = summary_of(connection, run.recipe)
-            return Kept(created=False, record=found, before=line, after=_present(line, run))
+        if _is_known(connection, run):
+            return _as_before(connection, run)
         self._require_unused(connection, run)
         self._require_allowlist(connection)
         before = summary_of(connection, run.recipe)
@@ -95,14 +91,13 @@ class Keeping:
             see_location(
                 connection, run.digest.hex, self._received.reference, self._received.at, public=self._received.public
             )
-        verdict = refresh(connection, run.recipe, self._project)
+        verdict, after = refresh(connection, run.recipe, self._project)
         for other in sorted(others):
             refresh(connection, other, self._project)
         state = state_at_ingest(run, None if before is None else str(before.verdict["state"]), verdict)
         self._append(connection, seq, run, state)
         self._failpoint("db:row")
-        record = _present_record(_of(connection, run), run)
-        return Kept(created=True, record=record, before=before, after=_present(summary_of(connection, run.recipe), run))
+        return Kept(created=True, record=_record(connection, run), before=before, after=after)
 
     def _append(self, connection: Connection, seq: int, run: Run, state: dict[str, object]) -> None:
         pointer = self._received.pointer
@@ -187,18 +182,20 @@ def _worth_noting(connection: Connection, digest: Digest, received: Received) ->
     return received.at - last >= LOCATION_FRESH
 
 
-def _of(connection: Connection, run: Run) -> Record | None:
-    found = find(connection, records.c.digest == run.digest.hex, records.c.source_id == run.source_id)
-    return found[0] if found else None
+def _is_known(connection: Connection, run: Run) -> bool:
+    query = sa.select(records.c.id).where(records.c.digest == run.digest.hex, records.c.source_id == run.source_id)
+    return connection.scalar(query) is not None
 
 
-def _present(line: RecipeSummary | None, run: Run) -> RecipeSummary:
+def _record(connection: Connection, run: Run) -> Record:
+    (found,) = find(connection, records.c.digest == run.digest.hex, records.c.source_id == run.source_id)
+    return found
+
+
+def _as_before(connection: Connection, run: Run) -> Kept:
+    """The answer for evidence that is there already."""
+    record = _record(connection, run)
+    line = summary_of(connection, record.run.recipe)
     if line is None:
-        raise StoreError(f"recipe {run.recipe!r} has records and no state", hint="run: aicr evidence rebuild")
-    return line
-
-
-def _present_record(record: Record | None, run: Run) -> Record:
-    if record is None:
-        raise StoreError(f"the record of {run.digest} is not there after it was written")
-    return record
+        raise StoreError(f"recipe {record.run.recipe!r} has records and no state", hint="run: aicr evidence rebuild")
+    return Kept(created=False, record=record, before=line, after=line)

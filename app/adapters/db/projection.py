@@ -104,18 +104,20 @@ def advance_claims(connection: Connection, rows: Sequence[codec.Values]) -> None
     )
 
 
-def refresh(connection: Connection, recipe: str, project: Project) -> RecipeVerdict:
-    """Compute one recipe anew from its inputs and keep the summary; the revision grows."""
-    inputs = recipe_inputs(connection, recipe)
-    verdict = project(inputs)
+def refresh(connection: Connection, recipe: str, project: Project) -> tuple[RecipeVerdict, RecipeSummary]:
+    """Compute one recipe anew from its inputs and keep its line; the revision grows."""
+    verdict = project(recipe_inputs(connection, recipe))
+    summary = summarize(verdict)
     statement = insert(connection, recipe_state)
-    connection.execute(
+    revision = connection.execute(
         statement.on_conflict_do_update(
             index_elements=["recipe"],
             set_={"revision": recipe_state.c.revision + 1, "summary": statement.excluded.summary},
-        ).values(recipe=recipe, revision=1, summary=summarize(verdict))
-    )
-    return verdict
+        )
+        .values(recipe=recipe, revision=1, summary=summary)
+        .returning(recipe_state.c.revision)
+    ).scalar_one()
+    return verdict, RecipeSummary(recipe, revision, summary)
 
 
 def summary_of(connection: Connection, recipe: str) -> RecipeSummary | None:

@@ -23,6 +23,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from app.adapters.db.types import dump_json, load_json
 from app.core.errors import InputError, StoreError
 
 BUSY_SECONDS = 30
@@ -184,6 +185,8 @@ def _postgres_engine(url: URL, pool_size: int) -> Engine:
         max_overflow=pool_size,
         pool_timeout=BUSY_SECONDS,
         pool_pre_ping=True,
+        json_serializer=dump_json,
+        json_deserializer=load_json,
         connect_args={"connect_timeout": 10, "options": _PG_OPTIONS, "application_name": "aicr-evidence"},
     )
 
@@ -200,6 +203,8 @@ def _sqlite_engine(url: URL, pool_size: int) -> Engine:
         pool_size=pool_size,
         max_overflow=pool_size * 2,
         pool_timeout=BUSY_SECONDS,
+        json_serializer=dump_json,
+        json_deserializer=load_json,
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
     )
     event.listen(engine, "connect", _sqlite_connect)

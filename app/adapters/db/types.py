@@ -2,9 +2,10 @@
 """Column types that read back exactly what was written, on both databases, whatever a stranger sent.
 
 PostgreSQL can store neither U+0000 nor a lone surrogate in text, and a JSON document may contain both. `Words` and
-`Document` escape them reversibly: U+001B and four hex digits, so that text without these characters stays as it is.
+documents escape them reversibly: U+001B and four hex digits, so that text without these characters stays as it is.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from sqlalchemy.types import TypeDecorator
 MAX_INT = 2**63 - 1
 
 _UNSTORABLE = re.compile("[\x00\x1b\ud800-\udfff]")
+_SUSPECT = re.compile(r"\\u(?:0000|001b|d[89a-f])")  # in JSON text; a pair of surrogates is suspected for nothing
 _ESCAPED = re.compile("\x1b([0-9a-f]{4})")
 
 
@@ -49,19 +51,21 @@ class Words(TypeDecorator[str]):
         return None if value is None else unescape(value)
 
 
-class Document(TypeDecorator[object]):
-    """Plain JSON; `jsonb` on PostgreSQL."""
+def dump_json(value: object) -> str:
+    """JSON of a document column, escaped where a database would refuse a text in it."""
+    text = json.dumps(value, separators=(",", ":"))
+    return json.dumps(_each(value, escape), separators=(",", ":")) if _SUSPECT.search(text) else text
 
-    impl = JSON().with_variant(JSONB(), "postgresql")
-    cache_ok = True
 
-    def process_bind_param(self, value: object, dialect: Dialect) -> object:
-        """Escape every text in it."""
-        return _each(value, escape)
+def load_json(text: str | bytes) -> object:
+    """The inverse of `dump_json`."""
+    raw = text.decode() if isinstance(text, bytes) else text
+    value: object = json.loads(raw)
+    return _each(value, unescape) if "\\u001b" in raw else value
 
-    def process_result_value(self, value: object, dialect: Dialect) -> object:
-        """Unescape every text in it."""
-        return _each(value, unescape)
+
+Document = JSON().with_variant(JSONB(), "postgresql")
+"""Plain JSON; an engine must be made with `dump_json` and `load_json`."""
 
 
 class Instant(TypeDecorator[datetime]):
