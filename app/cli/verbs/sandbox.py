@@ -87,7 +87,7 @@ def _print(shown: Demo) -> None:
     write(f"look at   {shown.url}/ui/recipes   the same table as a page; {shown.url}/docs the API")
     write(f"try       aicr evidence why h100-gke-cos-training --api {shown.url}")
     write(
-        f"          aicr evidence verify {shown.example} \\\n"
+        f"          AICR_EVIDENCE_PRIVATE_REGISTRIES={shown.registry} aicr evidence verify {shown.example} \\\n"
         f"            --trusted-root {shown.directory / 'trusted_root.json'} --registry-plain-http"
     )
 
