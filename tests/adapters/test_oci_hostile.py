@@ -16,12 +16,21 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from app.adapters.oci import FETCH_CODES, OVERSIZE_CODES, OciRegistry, ReaderLimits, RegistryLogin, describe_signature
+from app.adapters.oci import (
+    FETCH_CODES,
+    OVERSIZE_CODES,
+    ByteBudget,
+    OciRegistry,
+    ReaderLimits,
+    RegistryLogin,
+    describe_signature,
+)
+from app.adapters.oci.limits import Deadline
 from app.core.errors import Category, FetchError
 from app.core.refs import OciRef
 from app.ports import Access, PullOptions
 from app.sandbox.registry import AuthMode, Behaviour, Hostility, RegistryAuth, SandboxRegistry
-from tests.support.registries import sample_bundle
+from tests.support.registries import FILES, sample_bundle
 
 LOGIN = RegistryLogin("octocat", "top-secret")
 DEADLINE_SECONDS = 2.0
@@ -236,15 +245,7 @@ def test_a_closed_port_is_unreachable(tmp_path: Path) -> None:
 )
 def test_what_is_no_http_is_unreachable(tmp_path: Path, answer: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            for _ in range(3):
-                connection, _ = server.accept()
-                with connection:
-                    connection.recv(65536)
-                    connection.sendall(answer)
-
-        threading.Thread(target=serve, daemon=True).start()
+        _answer_always(server, answer)
         host = f"127.0.0.1:{server.getsockname()[1]}"
         reader = OciRegistry(tmp=str(tmp_path), private_hosts=[host], plain_http_hosts=[host], sleep=lambda _: None)
 
@@ -414,6 +415,25 @@ def test_a_token_that_the_registry_forgot_is_replaced(tmp_path: Path) -> None:
         assert reader.resolve(ref, PullOptions(DEADLINE_SECONDS)).ref == ref
 
 
+def test_a_token_server_that_redirects_is_refused(
+    registry: SandboxRegistry, elsewhere: SandboxRegistry, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        _answer_always(
+            server, f"HTTP/1.1 302 Found\r\nLocation: {elsewhere.url}/token\r\nContent-Length: 0\r\n\r\n".encode()
+        )
+        host = f"127.0.0.1:{server.getsockname()[1]}"
+        hosts = [registry.host, elsewhere.host, host]
+        ref = registry.plant(Behaviour(Hostility.REALM_ELSEWHERE, elsewhere=f"http://{host}"))
+
+        error = pull(
+            reader_of(registry, tmp_path, private_hosts=hosts, plain_http_hosts=hosts, token_realms=hosts), ref
+        )
+
+    assert error.code == "REALM_REFUSED"
+    assert elsewhere.log == []
+
+
 # --- limits and TLS ------------------------------------------------------------------------------------
 
 
@@ -502,6 +522,37 @@ def test_directories_of_a_crashed_process_are_swept_and_running_pulls_are_not(
     with reader.pull(reader.resolve(ref, options), options) as pulled:
         reader_of(registry, tmp_path)  # a second process starts
         assert Path(pulled.directory, "recipe.yaml").read_bytes() == b"kind: RecipeResult\n"
+
+
+def test_a_pull_holds_its_bytes_of_the_shared_budget_while_it_lasts(registry: SandboxRegistry, tmp_path: Path) -> None:
+    budget, bundle = ByteBudget(8 << 20), sample_bundle()
+    ref, options = registry.seed("a/b", bundle), PullOptions(DEADLINE_SECONDS)
+    reader = reader_of(registry, tmp_path, budget=budget)
+    artifact = reader.resolve(ref, options)
+    assert budget.free_bytes == 8 << 20
+
+    with reader.pull(artifact, options):
+        assert budget.free_bytes == (8 << 20) - len(bundle.layer) - sum(map(len, FILES.values()))
+    assert budget.free_bytes == 8 << 20
+
+    with budget.reserve(8 << 20, Deadline(5)):
+        assert pull(reader, ref, timeout_seconds=0.2).code == "REGISTRY_TIMEOUT"
+
+
+def _answer_always(server: socket.socket, answer: bytes) -> None:
+    """Send the same bytes to every connection until the listener closes."""
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+
+    threading.Thread(target=serve, daemon=True).start()
 
 
 def _certificate(directory: Path) -> Path:

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.adapters.oci import ReaderLimits
+from app.adapters.oci.limits import Deadline
 from app.adapters.oci.pack import gzip_member, pack_tar
 from app.adapters.oci.tar import ByteStream, read_tar
 from app.adapters.oci.unpack import unpack_layer
@@ -256,6 +257,27 @@ def test_content_that_fills_the_inflate_buffer_exactly_is_whole(tmp_path: Path) 
 
     assert unpack(gzip_member(pack_tar({"noise.bin": noise})), tmp_path) == ["noise.bin"]
     assert (tmp_path / "out" / "noise.bin").read_bytes() == noise
+
+
+def test_unpacking_ends_when_the_pull_has_no_time_left(tmp_path: Path) -> None:
+    layer = gzip_member(FILE + END)
+    (tmp_path / "layer").write_bytes(layer)
+    now = 0.0
+    deadline = Deadline(1.0, clock=lambda: now)
+    now = 2.0
+
+    with pytest.raises(FetchError) as caught:
+        unpack_layer(
+            str(tmp_path / "layer"),
+            str(tmp_path / "out"),
+            digest=Digest(hashlib.sha256(layer).hexdigest()),
+            size=len(layer),
+            tar_digest=None,
+            limits=LIMITS,
+            tick=deadline.remaining,
+        )
+
+    assert caught.value.code == "REGISTRY_TIMEOUT"
 
 
 def test_a_missing_layer_file_is_a_storage_fault(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What the writer leaves on every registry; everything is read back with the strict reader."""
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -187,6 +188,25 @@ def test_a_push_retries_a_busy_registry_and_then_gives_up() -> None:
 
     assert caught.value.code == "REGISTRY_RATE_LIMITED"
     assert pauses == [3.0, 3.0]
+
+
+def test_logins_of_the_docker_client_are_used_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    auth = RegistryAuth(AuthMode.BASIC, {"octocat": "sandbox-password"})
+    with SandboxRegistry(auth=auth) as registry:
+        config = {"auths": {registry.host: {"auth": "b2N0b2NhdDpzYW5kYm94LXBhc3N3b3Jk"}}}
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+        monkeypatch.setenv("HOME", str(tmp_path))
+        (tmp_path / ".docker").mkdir()
+        (tmp_path / ".docker" / "config.json").write_text(json.dumps(config))
+        running = RunningRegistry(registry.host)
+
+        with pytest.raises(FetchError) as caught:
+            running.writer().push_artifact(sample_bundle(), running.ref("a/b:v1"))
+        digest = running.writer(docker_logins=True).push_artifact(sample_bundle(), running.ref("a/b:v1"))
+
+    assert (caught.value.code, caught.value.http_status) == ("REGISTRY_FORBIDDEN", 401)
+    assert digest == sample_bundle().digest
 
 
 def test_nobody_listening_is_unreachable() -> None:

@@ -108,6 +108,7 @@ class OciRegistry:
                     size=main.layer.size,
                     tar_digest=main.tar_digest,
                     limits=self._limits,
+                    tick=session.deadline.remaining,
                 )
                 session.close()
                 shrink(main.layer.size + written)

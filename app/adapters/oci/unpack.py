@@ -3,7 +3,7 @@
 import hashlib
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.adapters.oci.codes import fetch_error
@@ -17,12 +17,20 @@ _GZIP = 31  # zlib's window code for exactly one gzip member with its checksum
 
 
 def unpack_layer(
-    layer: str, into: str, *, digest: Digest, size: int, tar_digest: Digest | None, limits: ReaderLimits
+    layer: str,
+    into: str,
+    *,
+    digest: Digest,
+    size: int,
+    tar_digest: Digest | None,
+    limits: ReaderLimits,
+    tick: Callable[[], object] = lambda: None,
 ) -> int:
     """Unpack the gzip'd tar at `layer` into the new directory `into`; returns the bytes of its files.
 
     The compressed file must have `size` bytes and hash to `digest`, the tar to `tar_digest` when one is
-    annotated. Raises `FetchError`; what was written until then stays for the caller's clean-up.
+    annotated. `tick` is called as the work goes on and may raise to end it. Raises `FetchError`; what was written
+    until then stays for the caller's clean-up.
     """
     try:
         Path(into).mkdir(0o700)
@@ -32,6 +40,7 @@ def unpack_layer(
 
             def pieces() -> Iterator[bytes]:
                 while piece := source.read(_READ_BYTES):
+                    tick()
                     compressed.update(piece)
                     yield piece
 
