@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from app.core.canonical.emit import emit_document
+from app.core.canonical.encoder_form import parse_encoder_form
 from app.core.canonical.nodes import Alias, Mapping, Node, Scalar, Sequence, key_text
-from app.core.canonical.parse import MAX_DEPTH, MAX_NODES, MAX_RECIPE_BYTES, parse_document
+from app.core.canonical.parse import MAX_DEPTH, MAX_NODES, MAX_RECIPE_BYTES, decode, parse_document
 from app.core.canonical.refusals import Refusal, refuse
 
 __all__ = [
@@ -40,24 +41,32 @@ class ParsedRecipe:
     """A recipe text parsed once, for both digests and for decoding.
 
     `root` is None for a stream without a document; `followed` says that a further document, which no digest
-    covers, comes after the one that counts.
+    covers, comes after the one that counts; `settled` is the text itself when it was proved to be its own legacy
+    canonical text.
     """
 
     text: bytes
     root: Node | None
     followed: bool
+    settled: str | None = None
 
     @classmethod
     def parse(cls, text: bytes) -> Self:
         """Parse the first document of `text`; raises `RecipeInvalid`."""
-        return cls(text, *parse_document(text))
+        decoded = decode(text)
+        root = parse_encoder_form(decoded)
+        if root is not None:
+            return cls(text, root, followed=False, settled=decoded)
+        return cls(text, *parse_document(decoded))
 
     def canonical(self, *, content_only: bool) -> bytes:
         """The legacy canonical text, or the content-only one; raises `RecipeInvalid`."""
-        root = self.root
-        if content_only:
-            root = without_version(root)
-        return emit_document(root).encode()
+        root = without_version(self.root) if content_only else self.root
+        if self.settled is None:
+            return emit_document(root).encode()
+        if root is self.root:
+            return self.settled.encode()
+        return (_without_version_line(self.settled, self.root, root) or emit_document(root)).encode()
 
     def legacy_digest(self) -> str:
         """Bare hex digest for v1, v2 and unknown predicate types."""
@@ -101,6 +110,23 @@ def without_version(root: Node | None) -> Node | None:
     else:
         del pairs[found[0]]
     return Mapping(pairs, root.flow, root.tag, root.anchor, root.line)
+
+
+def _without_version_line(settled: str, before: Node | None, after: Node | None) -> str | None:
+    """Cut what `without_version` took out of a text in encoder form; None when that is not one line a key."""
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or not after.pairs:
+        return None
+    key, metadata = next(pair for pair in before.pairs if key_text(pair[0]) == "metadata")
+    if not isinstance(metadata, Mapping):
+        return None
+    version, value = next(pair for pair in metadata.pairs if key_text(pair[0]) == "version")
+    if not isinstance(value, Scalar) or value.style == "|":
+        return None
+    lines = settled.split("\n")
+    del lines[version.line - 1]
+    if len(metadata.pairs) == 1:
+        del lines[key.line - 1]
+    return "\n".join(lines)
 
 
 def canonicalize(text: bytes, *, content_only: bool) -> bytes:

@@ -29,12 +29,11 @@ NextEvent = Callable[[], Any]
 """Gives one event of PyYAML after another, then None; PyYAML's C parser has no types."""
 
 
-def parse_document(data: bytes) -> tuple[Node | None, bool]:
-    """The first document of `data` as a tree (None when the stream has none), and whether another one follows.
+def parse_document(text: str) -> tuple[Node | None, bool]:
+    """The first document of `text` as a tree (None when the stream has none), and whether another one follows.
 
     Later documents must parse too, but are not kept. Raises `RecipeInvalid`.
     """
-    text = decode(data)
     parser = CParser(text.encode())
     try:
         return _Builder(text).build(parser.get_event)
