@@ -6,12 +6,13 @@ NVIDIA's binary. Verbs are imported when they are called: `--help` and `digest` 
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
 from app import __version__
-from app.cli.exits import INVALID, exit_of
+from app.cli.exits import INTERNAL, INVALID, exit_of
 from app.cli.output import say, say_error
 from app.cli.parser import build_parser
 from app.core.errors import Cancelled, ServiceError
@@ -53,7 +54,22 @@ def aicr_evidence(argv: Sequence[str] | None = None) -> int:
         # The reader left (`| head`): nothing is wrong, and Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as err:  # noqa: BLE001 - the last resort: people get a sentence, never a stack trace
+        return _unexpected(err)
     return code
+
+
+def _unexpected(err: Exception) -> int:
+    """A fault of this program; what was thrown is told by its type alone, since its text may hold what a stranger sent.
+
+    The level is read here and not from the settings, which may be what could not be read.
+    """
+    say(f"error: an unexpected {type(err).__name__} ended the command; this is a fault of aicr-evidence")
+    if os.environ.get("AICR_EVIDENCE_LOG_LEVEL", "").lower() == "debug":
+        say("".join(traceback.format_exception(err)).rstrip())
+    else:
+        say("hint: AICR_EVIDENCE_LOG_LEVEL=debug shows where")
+    return INTERNAL
 
 
 def _hand_over(words: list[str]) -> int:

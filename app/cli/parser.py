@@ -319,6 +319,13 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         help="do not submit this sample (the verdicts then differ)",
     )
     demo.add_argument("--port", type=int, default=0, help="the service's port; 0 takes a free one")
+    demo.add_argument(
+        "--directory",
+        metavar="DIR",
+        type=PurePath,
+        default=PurePath("var/demo"),
+        help="where the demo's files are made anew (default: var/demo)",
+    )
     bench = _verb(verbs, "bench", "bench:run", "measure ratios on this machine, in one run, in interleaved pairs")
     bench.add_argument("--size", choices=("small", "full"), default="small")
     bench.add_argument(

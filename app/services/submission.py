@@ -4,8 +4,8 @@ Pointers are checked in `app.core.pointer`; whether the registry is trusted is d
 """
 
 from app.core.errors import PointerInvalid, ReferenceInvalid
-from app.core.pointer import parse_pointer
-from app.core.refs import Digest, OciRef
+from app.core.pointer import parse_pointer, pull_reference
+from app.core.refs import OciRef
 
 
 def pinned_reference(text: str) -> OciRef:
@@ -20,15 +20,16 @@ def pinned_reference(text: str) -> OciRef:
 
 
 def reference_of_pointer(text: bytes) -> OciRef:
-    """Where a pointer says its bundle is; raises `PointerInvalid` for one that was not pushed or contradicts itself."""
+    """Where a pointer says its bundle is; raises `PointerInvalid` for one that was not pushed.
+
+    `bundle.digest` pins: a tag or digest inside `bundle.oci` is ignored (evidence-format 5.4).
+    """
     pointer = parse_pointer(text)
     if not pointer.oci:
         raise PointerInvalid("pointer has no bundle.oci, expected a reference", hint="push the bundle, then submit")
+    if not pointer.digest:
+        raise PointerInvalid("pointer has no bundle.digest, expected the pushed digest", hint="publish writes it")
     try:
-        digest = Digest.parse(pointer.digest)
-        ref = OciRef.parse(pointer.oci if "@" in pointer.oci else f"{pointer.oci}@{digest}")
+        return pull_reference(pointer)
     except ReferenceInvalid as err:
         raise PointerInvalid(f"pointer bundle: {err.message}", hint=err.hint) from err
-    if ref.digest != digest:
-        raise PointerInvalid(f"pointer bundle.oci names {ref.target}, bundle.digest is {digest}")
-    return ref

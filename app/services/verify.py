@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from app.core.bundle import Pins
+from app.core.bundle import Pins, Rejected
 from app.core.errors import Cancelled, FetchError, InputError, NotFoundError
 from app.core.input_form import InputForm, detect_input
 from app.core.pins import compile_pins
@@ -45,6 +45,14 @@ class _Named:
 
 
 @dataclass(frozen=True, slots=True)
+class Examined:
+    """A report, and the code of the rule that made it invalid or undecided; "" when nothing did."""
+
+    report: Report
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class VerifyService:
     """Gathers what a person named and has it judged."""
 
@@ -55,7 +63,11 @@ class VerifyService:
     clock: Clock
 
     def verify(self, text: str, options: VerifyOptions) -> Report:
-        """The report on `text`, whatever the verdict.
+        """`examine`, for who only asks for the report."""
+        return self.examine(text, options).report
+
+    def examine(self, text: str, options: VerifyOptions) -> Examined:
+        """The report on `text`, whatever the verdict, with the rule that spoke.
 
         What is wrong before step 1 is raised and gives no report: an input of no known form, a pointer that can not
         be read or breaks its rules, a pin that is no regular expression (`InputError`, `NotFoundError`, `FetchError`).
@@ -79,16 +91,17 @@ class VerifyService:
 
     def _fetched(
         self, named: _Named, options: VerifyOptions, fetch: Callable[[], AbstractContextManager[Pulled]]
-    ) -> Report:
+    ) -> Examined:
         """Judge what `fetch` brings; a failure to bring it is a report that ends with step 1."""
         pointer = named.parsed.to_json() if named.parsed else None
         try:
             with fetch() as pulled:
                 return self._judge(named, options, directory=pulled.directory, pulled=pulled)
         except (InputError, NotFoundError, FetchError, Cancelled) as err:
-            return unreadable(named.kind, err, pointer=pointer)
+            return Examined(unreadable(named.kind, err, pointer=pointer), err.code)
         except KeyboardInterrupt:
-            return unreadable(named.kind, Cancelled("the run was aborted"), pointer=pointer)
+            aborted = Cancelled("the run was aborted")
+            return Examined(unreadable(named.kind, aborted, pointer=pointer), aborted.code)
 
     def _pointed(self, pointer: Pointer, options: VerifyOptions) -> OciRef:
         return pull_reference(pointer, options.bundle, allow_unpinned_tag=options.allow_unpinned_tag)
@@ -103,7 +116,9 @@ class VerifyService:
         )
         return self.source.pull(self.source.resolve(ref, pull), pull)
 
-    def _judge(self, named: _Named, options: VerifyOptions, *, directory: str, pulled: Pulled | None = None) -> Report:
+    def _judge(
+        self, named: _Named, options: VerifyOptions, *, directory: str, pulled: Pulled | None = None
+    ) -> Examined:
         job = JudgeJob(
             directory=directory,
             input=named.kind,
@@ -115,7 +130,13 @@ class VerifyService:
             pins=options.pins,
             strict=options.strict,
         )
-        return self.judge.judge(job).report
+        verdict = self.judge.judge(job)
+        # A rejection as evidence is not always a failed report: an unsigned directory is valid and pending.
+        match verdict:
+            case Rejected(code=code, report=report) if report.failure_cause is not None:
+                return Examined(report, code)
+            case _:
+                return Examined(verdict.report)
 
 
 def _parsed(text: str, options: VerifyOptions) -> OciRef:

@@ -7,13 +7,12 @@ from pathlib import Path
 from app.cli.exits import DIFFERENCES, OK
 from app.cli.output import say, table, write
 from app.core.errors import InputError
+from app.sandbox.demo.directory import claimed
 from app.sandbox.demo.run import Demo, differences, running, stale_lines
 from app.sandbox.demo.samples import SAMPLES
 from app.sandbox.identities import SAMPLE_SIGNERS
 from app.sandbox.registry import SandboxRegistry
 from app.sandbox.sigstore.server import SigstoreServer
-
-DEMO_DIRECTORY = Path("var/demo")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,7 +40,10 @@ def demo(options: argparse.Namespace) -> int:
     unknown = set(options.leave_out) - {sample.name for sample in SAMPLES}
     if unknown:
         raise InputError(f"no sample is named {min(unknown)!r}", hint=", ".join(s.name for s in SAMPLES))
-    with running(directory=DEMO_DIRECTORY, port=options.port, leave_out=options.leave_out, say=say) as shown:
+    with (
+        claimed(Path(options.directory)) as directory,
+        running(directory=directory, port=options.port, leave_out=options.leave_out, say=say) as shown,
+    ):
         _print(shown)
         wrong = differences(shown.outcome)
         for line in wrong:

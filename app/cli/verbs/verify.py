@@ -15,7 +15,7 @@ from app.core.markdown import render_markdown
 from app.core.rules import CODES
 from app.core.verdict_steps import process_exit
 from app.ports import Access
-from app.services.verify import VerifyOptions
+from app.services.verify import Examined, VerifyOptions
 
 
 def run(options: argparse.Namespace) -> int:
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         return _asked(options)
     settings = load_settings({"pull_timeout_seconds": options.timeout})
     with verify_service(settings, options.trusted_root) as service:
-        report = service.verify(
+        examined = service.examine(
             options.input,
             VerifyOptions(
                 bundle=options.bundle,
@@ -40,15 +40,27 @@ def run(options: argparse.Namespace) -> int:
                 access=Access.CREDENTIALED,
             ),
         )
+    report = examined.report
     text = json.dumps(report.to_json(), indent=2, ensure_ascii=False) if _json(options) else render_markdown(report)
     _deliver(options, text)
-    for finding in report.findings:
-        say(f"finding {finding.rule} {finding.code}: {finding.message}")
-        say(f"cure: {CODES[finding.code].cure}")
-    cause = report.failure_cause
-    if cause is not None and cause.hint:
-        say(f"hint: {cause.hint}")
+    _explain(examined)
     return process_exit(report)
+
+
+def _explain(examined: Examined) -> None:
+    """What failed, by which rule, and what to do about it; findings that fail nothing too."""
+    report = examined.report
+    for finding in report.findings:
+        say(f"finding: {finding.rule} {finding.code}: {finding.message}")
+        if finding.code in CODES and finding.code != examined.code:
+            say(f"cure: {CODES[finding.code].cure}")
+    if report.failure_cause is None:
+        return
+    say(f"code: {examined.code}")
+    if examined.code in CODES:
+        say(f"cure: {CODES[examined.code].cure}")
+    if report.failure_cause.hint:
+        say(f"hint: {report.failure_cause.hint}")
 
 
 def _json(options: argparse.Namespace) -> bool:
