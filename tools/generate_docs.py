@@ -11,8 +11,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from app.core.rules import RULES, Rule, RuleKind  # noqa: E402  the path above comes first
+from app.web.apidoc import render_api_page  # noqa: E402
+from app.web.app import bare_app  # noqa: E402
+from app.web.openapi import contract, reference  # noqa: E402
 
 VERIFICATION = ROOT / "docs" / "verification.md"
+API = ROOT / "docs" / "api.md"
+OPENAPI = ROOT / "tests" / "assets" / "openapi.json"
 
 _HEAD = """\
 # What is verified
@@ -77,7 +82,17 @@ def _table(rules: list[Rule]) -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES: Mapping[Path, Callable[[], str]] = {VERIFICATION: verification_page}
+def api_page() -> str:
+    """`docs/api.md`."""
+    return render_api_page(reference(contract(bare_app())))
+
+
+def openapi_snapshot() -> str:
+    """The contract that a test holds the routes against."""
+    return contract(bare_app()).decode() + "\n"
+
+
+PAGES: Mapping[Path, Callable[[], str]] = {VERIFICATION: verification_page, API: api_page, OPENAPI: openapi_snapshot}
 
 
 def main(arguments: list[str]) -> int:

@@ -28,8 +28,32 @@ BULK_FACTOR = 8
 """A bulk catalogue may be this many times as large as any other body (`MAX_BODY_BYTES`)."""
 
 
+ROUTERS: Sequence[APIRouter] = (
+    evidence.router,
+    attempts.router,
+    recipes.router,
+    answer.router,
+    allowlist.router,
+    system.router,
+    pages.router,
+)
+"""Every route, in the order of the contract."""
+
+
 def create_app(container: Container, *, monotonic: Callable[[], float] = time.monotonic) -> FastAPI:
     """The HTTP side of a container; the container's life is the caller's."""
+    app = bare_app()
+    app.state.clock = container.clock
+    app.state.tags = TagCache()
+    app.state.draining = False
+    app.state.context = _context(container)
+    _handle_errors(app)
+    _wrap(app, container, monotonic)
+    return app
+
+
+def bare_app() -> FastAPI:
+    """The routes alone, without anything behind them: what the contract is made of."""
     app = FastAPI(
         title="aicr-evidence",
         version=__version__,
@@ -39,17 +63,8 @@ def create_app(container: Container, *, monotonic: Callable[[], float] = time.mo
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.clock = container.clock
-    app.state.tags = TagCache()
-    app.state.draining = False
-    app.state.context = _context(container)
-    routers = (
-        evidence.router, attempts.router, recipes.router, answer.router, allowlist.router, system.router, pages.router
-    )  # fmt: skip
-    for router in routers:
+    for router in ROUTERS:
         app.include_router(router)
-    _handle_errors(app, routers)
-    _wrap(app, container, monotonic)
     return app
 
 
@@ -89,7 +104,7 @@ def _wrap(app: FastAPI, container: Container, monotonic: Callable[[], float]) ->
     app.add_middleware(middleware.RequestId)
 
 
-def _handle_errors(app: FastAPI, routers: Sequence[APIRouter]) -> None:
+def _handle_errors(app: FastAPI) -> None:
     """Every error leaves in the envelope, those of the framework too."""
 
     async def service_error(request: Request, err: Exception) -> Response:
@@ -106,7 +121,7 @@ def _handle_errors(app: FastAPI, routers: Sequence[APIRouter]) -> None:
         if not isinstance(err, HTTPException):
             raise err
         if err.status_code == 405:
-            allowed = _methods(request, routers)
+            allowed = _methods(request)
             message = f"expected one of {', '.join(allowed)}, got {request.method[:20]}"
             return _told(request, Answer("METHOD_NOT_ALLOWED", message, headers={"Allow": ", ".join(allowed)}))
         if err.status_code == 404:
@@ -126,10 +141,10 @@ def _told(request: Request, answer: Answer) -> Response:
     return problem_response(request, answer)
 
 
-def _methods(request: Request, routers: Sequence[APIRouter]) -> list[str]:
+def _methods(request: Request) -> list[str]:
     """Every method of the path, over all routes that have it."""
     found: set[str] = set()
-    for router in routers:
+    for router in ROUTERS:
         for route in router.routes:
             if route.matches(request.scope)[0] is not Match.NONE:
                 found |= getattr(route, "methods", None) or set()

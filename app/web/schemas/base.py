@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from app.core.coordinate import Coordinate
 from app.core.refs import Digest
@@ -46,7 +46,7 @@ Sha256 = Annotated[str, BeforeValidator(_prefixed)]
 CoordinatePath = Annotated[str, BeforeValidator(_path)]
 """`group/dashboard/tab`; opaque."""
 
-SourceClassField = Field(alias="class", validation_alias="source_class")
+SourceClassField = Field(validation_alias=AliasChoices("class", "source_class"), serialization_alias="class")
 
 
 class Page(Schema, Generic[T]):
