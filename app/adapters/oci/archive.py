@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from app.adapters.oci.durable import sync_directory, write_synced
+from app.adapters.oci.durable import Flusher, write_new
 from app.adapters.oci.layout import (
     BLOBS,
     CONTENT_NOTE,
@@ -68,6 +68,7 @@ class OciArchive:
         self._limits = replace(limits or ReaderLimits(), referrers=MAX_SIGNATURES, signatures_bytes=256 * MIB)
         self._failpoint = failpoint
         self._grace = grace_seconds
+        self._flusher = Flusher()
         with _storage():
             self._root.mkdir(0o700, parents=True, exist_ok=True)
         prepare_root(tmp)
@@ -80,7 +81,7 @@ class OciArchive:
         with _storage(), self._locked(artifact.digest) as target:
             if target.is_dir():
                 self._add_signature(target, artifact, entry, blobs)
-                sync_directory(target.parent)  # the process that made it may have died before it did
+                self._flusher.flush([target.parent])  # the process that made it may have died before it did
             else:
                 self._create(target, artifact, entry, blobs, layer)
 
@@ -93,19 +94,18 @@ class OciArchive:
             held.mkdir(0o700, parents=True)
             everything = {artifact.digest: artifact.manifest, EMPTY_DIGEST: artifact.config, **blobs}
             for digest, data in everything.items():
-                write_synced(held / digest.hex, (data,))
-            _copy_synced(Path(layer), held / artifact.layer_digest.hex, artifact.layer_digest)
-            write_synced(fresh / LAYOUT_FILE, (LAYOUT_MARK,))
-            write_synced(fresh / INDEX_FILE, (layout_index(main_entry(artifact), (entry,)),))
-            for directory in (held, held.parent, fresh):
-                sync_directory(directory)
+                write_new(held / digest.hex, (data,))
+            _copy_checked(Path(layer), held / artifact.layer_digest.hex, artifact.layer_digest)
+            write_new(fresh / LAYOUT_FILE, (LAYOUT_MARK,))
+            write_new(fresh / INDEX_FILE, (layout_index(main_entry(artifact), (entry,)),))
+            self._flusher.flush((fresh, *fresh.rglob("*")))
         except (OSError, StoreError):
             shutil.rmtree(fresh, ignore_errors=True)
             raise
         self._failpoint("archive:blobs")
         fresh.rename(target)
         self._failpoint("archive:rename")
-        sync_directory(target.parent)
+        self._flusher.flush([target.parent])
         self._failpoint("archive:synced")
 
     def _add_signature(
@@ -114,16 +114,15 @@ class OciArchive:
         layout = Layout(target, self._limits)
         known = self._listed(layout)
         if any(held.digest == entry.digest for held in known):
-            sync_directory(target)
+            self._flusher.flush([target])
             return
         if len(known) == MAX_SIGNATURES:
             raise ConflictError(f"bundle {artifact.digest} has {MAX_SIGNATURES} signatures, no more are kept")
-        for digest, data in blobs.items():
-            _replace(layout.blob_path(digest), data)
-        sync_directory(target / BLOBS)
+        self._replace({layout.blob_path(digest): data for digest, data in blobs.items()})
+        self._flusher.flush([target / BLOBS])
         self._failpoint("archive:signature")
-        _replace(target / INDEX_FILE, layout_index(main_entry(artifact), (*known, entry)))
-        sync_directory(target)
+        self._replace({target / INDEX_FILE: layout_index(main_entry(artifact), (*known, entry))})
+        self._flusher.flush([target])
         self._failpoint("archive:index")
 
     # --- read ----------------------------------------------------------------------------------------
@@ -221,8 +220,8 @@ class OciArchive:
             self._discard(target)
             return max(1, len(held))
         if len(kept) < len(held):
-            _replace(target / INDEX_FILE, layout_index(main, kept))
-            sync_directory(target)
+            self._replace({target / INDEX_FILE: layout_index(main, kept)})
+            self._flusher.flush([target])
         wanted = {main.digest.hex, EMPTY_DIGEST.hex, parse_main(manifest, self._limits).layer.digest.hex}
         wanted |= {name for entry in kept for name in (entry.digest.hex, _content(entry))}
         for path in (target / BLOBS).iterdir():
@@ -234,7 +233,7 @@ class OciArchive:
         """Make a layout disappear by one rename, then free its space."""
         doomed = target.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
         target.rename(doomed)
-        sync_directory(target.parent)
+        self._flusher.flush([target.parent])
         shutil.rmtree(doomed, ignore_errors=True)
 
     def _drop_temporary(self, shard: Path, path: Path) -> None:
@@ -246,6 +245,15 @@ class OciArchive:
             return time.time() - path.stat().st_mtime >= self._grace
         except FileNotFoundError:
             return False
+
+    def _replace(self, contents: Mapping[Path, bytes]) -> None:
+        """Put each content at its path by one rename; the names are durable once their directory is flushed."""
+        fresh = {path: path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}") for path in contents}
+        for path, data in contents.items():
+            write_new(fresh[path], (data,))
+        self._flusher.flush(fresh.values())
+        for path, written in fresh.items():
+            written.rename(path)
 
     # --- places --------------------------------------------------------------------------------------
 
@@ -277,7 +285,7 @@ class OciArchive:
         target = self._path(digest)
         if not target.parent.is_dir():
             target.parent.mkdir(0o700, exist_ok=True)
-            sync_directory(self._root)
+            self._flusher.flush([self._root])
         with _exclusive(target.parent):
             yield target
 
@@ -325,14 +333,7 @@ def _content(entry: Descriptor) -> str:
     return (entry.annotations or {}).get(CONTENT_NOTE, "")
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Put `data` at `path` by one rename."""
-    fresh = path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
-    write_synced(fresh, (data,))
-    fresh.rename(path)
-
-
-def _copy_synced(source: Path, target: Path, digest: Digest) -> None:
+def _copy_checked(source: Path, target: Path, digest: Digest) -> None:
     hasher = hashlib.sha256()
 
     def pieces() -> Iterator[bytes]:
@@ -341,6 +342,6 @@ def _copy_synced(source: Path, target: Path, digest: Digest) -> None:
                 hasher.update(piece)
                 yield piece
 
-    write_synced(target, pieces())
+    write_new(target, pieces())
     if hasher.hexdigest() != digest.hex:
         raise StoreError(f"expected a layer of {digest}, the file has sha256:{hasher.hexdigest()}")
