@@ -132,7 +132,7 @@ def reduced(inputs: RecipeInputs) -> RecipeInputs:
     kept = latest_runs(everything)
     prints = {one for run in kept for one in run.prints}
     sightings = [*inputs.sightings, *(seen for run in everything for seen in sightings_of(run))]
-    claims = [claim_of(run) for run in everything if (run.digest, run.source_id) not in inputs.retracted]
+    claims = [claim_of(run) for run in everything if run.recipe == inputs.recipe]
     counts = Counter(run.source_id for run in everything)
     return replace(
         inputs,

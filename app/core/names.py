@@ -1,7 +1,8 @@
 """Who owns a recipe's name, and which runs are set aside because they mean something else by it (trust 6).
 
 A name is lossy (`gpu-stack=operator` and `gpu=stack-operator` give one), so two recipes can meet under it. The
-catalogue owns the name, then the allowlisted record that the log saw first; strangers own nothing.
+catalogue owns the name, then the allowlisted record that the log saw first; strangers own nothing. A retracted record
+owns as before: were the name freed, a retraction could set its failures aside. A catalogue entry settles it instead.
 """
 
 from collections.abc import Iterable, Sequence
@@ -70,7 +71,7 @@ def _owner(inputs: RecipeInputs, allowlist: Allowlist) -> Owner | None:
 def _claims(inputs: RecipeInputs) -> Iterable[NameClaim]:
     yield from inputs.claims
     for run in inputs.runs:
-        if run.recipe == inputs.recipe and (run.digest, run.source_id) not in inputs.retracted:
+        if run.recipe == inputs.recipe:
             yield claim_of(run)
 
 

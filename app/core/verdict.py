@@ -101,7 +101,7 @@ class PrintSighting:
 
 @dataclass(frozen=True, slots=True)
 class NameClaim:
-    """The earliest unretracted record (by log time) of one source with one identity under a recipe name.
+    """The earliest record (by log time, retracted or not) of one source with one identity under a recipe name.
 
     Grouped by (issuer, identity, weightless, criteria, profile selection); who owns the name is decided from these
     (trust 6), so that keeping only the latest runs does not move ownership to a newcomer.
