@@ -6,7 +6,7 @@ A change re-classifies everything at once, without any fetch (service 5). What a
 import hashlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,11 +22,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """A list with the sha256 of its text and the time it came into force."""
+    """A list with the sha256 of its text and the time it came into force, and the lists that were in force before.
+
+    `earlier` lets a signer that was removed leave a trace; it changes no state and no count.
+    """
 
     allowlist: Allowlist
     sha256: str
     since: datetime
+    earlier: tuple[Allowlist, ...] = ()
 
 
 class AllowlistService:
@@ -51,8 +55,7 @@ class AllowlistService:
         """
         known = self._store.allowlists()
         if known:
-            last = known[-1]
-            self._in_force = InForce(Allowlist.load(last.text), last.sha256, last.since)
+            self._in_force = _in_force(known)
             if not self._file_rules:
                 return
         try:
@@ -82,12 +85,12 @@ class AllowlistService:
     def follow(self) -> None:
         """Take over the list that another process put into force; what it says was projected by that process."""
         with self._changing:
-            last = self._store.allowlists()[-1]
-            self._in_force = InForce(Allowlist.load(last.text), last.sha256, last.since)
+            self._in_force = _in_force(self._store.allowlists())
 
     def project(self, inputs: RecipeInputs, /) -> RecipeVerdict:
         """Corroborate one recipe with the list in force, now."""
-        return corroborate(inputs, allowlist=self.current().allowlist, rule=self._rule, now=self._clock())
+        lists = self.current()
+        return corroborate(inputs, allowlist=lists.allowlist, rule=self._rule, now=self._clock(), earlier=lists.earlier)
 
     def classify(self, run: Run, /) -> tuple[str, bool]:
         """(class, allowlisted) of a run's signer."""
@@ -102,7 +105,8 @@ class AllowlistService:
             if previous is None or previous.sha256 != version.sha256:
                 # In force before the transaction that re-classifies: whoever projects meanwhile already uses it, and
                 # whoever projected before is overwritten by that transaction.
-                self._in_force = InForce(allowlist, version.sha256, version.since)
+                earlier = (*previous.earlier, previous.allowlist) if previous else ()
+                self._in_force = InForce(allowlist, version.sha256, version.since, _distinct(earlier, version.sha256))
                 try:
                     self._store.activate_allowlist(version, project=self.project, classify=self.classify)
                 except BaseException:
@@ -114,3 +118,14 @@ class AllowlistService:
     def _keep_last_good(self, err: ServiceError) -> None:
         self.problem = err.message
         log.warning("the allowlist file is not in force, the last good one stays: %s", err.message)
+
+
+def _in_force(versions: Sequence[AllowlistVersion]) -> InForce:
+    *before, last = versions
+    earlier = tuple(Allowlist.load(version.text) for version in before)
+    return InForce(Allowlist.load(last.text), last.sha256, last.since, _distinct(earlier, last.sha256))
+
+
+def _distinct(lists: Sequence[Allowlist], current: str) -> tuple[Allowlist, ...]:
+    """Each list once, without the current one."""
+    return tuple({each.sha256: each for each in lists if each.sha256 != current}.values())

@@ -1,0 +1,108 @@
+"""The list in force: replaced when its file changes, kept when the new file is broken (service 2, 5)."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from app.core.errors import AllowlistInvalid, NotFoundError
+from app.core.verdict import ConfirmRule
+from app.services.allowlists import AllowlistService
+from tests.support.memory_store import MemoryStore
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+EMPTY = b"schemaVersion: 1.0.0\n"
+ONE = (
+    b"schemaVersion: 1.0.0\ncommunity:\n"
+    b"  - issuer: https://github.com/login/oauth\n    source: b0e01b470866f200af3b5cb4bcc303aa\n"
+)
+DEV_ONE = ("https://github.com/login/oauth", "dev-one@example.org")
+
+
+class File:
+    """An allowlist file; None is a missing one."""
+
+    def __init__(self, text: bytes | None) -> None:
+        self.text = text
+
+    def read(self) -> bytes:
+        if self.text is None:
+            raise NotFoundError("no such file")
+        return self.text
+
+
+def service(file: File, store: MemoryStore, *, file_rules: bool = True) -> AllowlistService:
+    return AllowlistService(read=file.read, store=store, rule=ConfirmRule(), clock=lambda: NOW, file_rules=file_rules)
+
+
+def listed(lists: AllowlistService) -> bool:
+    return lists.current().allowlist.classify(*DEV_ONE).allowlisted
+
+
+def test_a_changed_file_comes_into_force_and_the_one_before_is_remembered() -> None:
+    file, store = File(ONE), MemoryStore()
+    lists = service(file, store)
+    lists.start()
+    assert listed(lists)
+    file.text = EMPTY
+    lists.refresh()
+    assert not listed(lists)
+    assert [each.classify(*DEV_ONE).allowlisted for each in lists.current().earlier] == [True]
+    assert [version.text for version in store.allowlists()] == [ONE, EMPTY]
+
+
+@pytest.mark.parametrize("broken", [pytest.param(b"nonsense: 1\n", id="invalid"), pytest.param(None, id="missing")])
+def test_a_broken_file_keeps_the_last_good_list_and_says_why(broken: bytes | None) -> None:
+    file, store = File(ONE), MemoryStore()
+    lists = service(file, store)
+    lists.start()
+    file.text = broken
+    lists.refresh()
+    assert listed(lists)
+    assert lists.problem
+    file.text = ONE
+    lists.refresh()
+    assert lists.problem is None
+
+
+def test_a_broken_file_at_start_falls_back_to_the_stored_list() -> None:
+    store = MemoryStore()
+    service(File(ONE), store).start()
+    lists = service(File(b"nonsense: 1\n"), store)
+    lists.start()
+    assert listed(lists)
+    assert lists.problem
+
+
+def test_a_broken_file_at_the_very_first_start_is_an_error() -> None:
+    with pytest.raises(AllowlistInvalid) as caught:
+        service(File(b"nonsense: 1\n"), MemoryStore()).start()
+    assert caught.value.rule == "J5"
+
+
+def test_on_a_server_database_the_stored_list_wins_at_start() -> None:
+    store = MemoryStore()
+    service(File(ONE), store).start()
+    lists = service(File(EMPTY), store, file_rules=False)
+    lists.start()
+    assert listed(lists)
+
+
+def test_a_list_of_another_process_is_followed() -> None:
+    store = MemoryStore()
+    mine = service(File(ONE), store)
+    mine.start()
+    service(File(EMPTY), store).start()
+    mine.follow()
+    assert not listed(mine)
+    assert [each.classify(*DEV_ONE).allowlisted for each in mine.current().earlier] == [True]
+
+
+def test_a_list_that_comes_back_is_current_and_no_longer_earlier() -> None:
+    file, store = File(ONE), MemoryStore()
+    lists = service(file, store)
+    lists.start()
+    for text in (EMPTY, ONE):
+        file.text = text
+        lists.refresh()
+    assert listed(lists)
+    assert [each.classify(*DEV_ONE).allowlisted for each in lists.current().earlier] == [False]
