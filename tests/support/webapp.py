@@ -82,9 +82,10 @@ class ListHolder:
 
 
 class Archive:
-    """Files and Sigstore bundles by digest."""
+    """Files and Sigstore bundles by digest; `planted` may add to an unpacked directory."""
 
     def __init__(self) -> None:
+        self.planted: Callable[[Path], None] = lambda _: None
         self.files: dict[Digest, Mapping[str, bytes]] = {}
         self.signatures: dict[tuple[Digest, str], bytes] = {}
 
@@ -97,6 +98,7 @@ class Archive:
                 target = Path(directory, path)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(data)
+            self.planted(Path(directory))
             artifact = Artifact(OciRef.parse(f"{REGISTRY}@{digest}"), digest, b"{}", b"{}", digest, 0, ())
             yield Pulled(artifact, directory, "")
 

@@ -1,0 +1,82 @@
+"""Pushes of the catalogue: digests, names, all or nothing."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from app.core.canonical import recipe_digests
+from app.core.coordinate import Criteria
+from app.core.errors import InputError, RecipeInvalid
+from app.services.catalogue import CatalogueService, Entry, version_of
+from tests.support.bundles import NAME, PROFILED_NAME, PROFILED_RECIPE, RECIPE
+from tests.support.memory_store import MemoryStore
+from tests.support.runs import NOW, verdict_of
+
+READY = Entry(name="ready", legacy="aa" * 32, content_only="bb" * 32)
+
+
+def service(store: MemoryStore) -> CatalogueService:
+    return CatalogueService(
+        store, lambda: NOW, lambda inputs: verdict_of((), recipe=inputs.recipe, catalogue=inputs.catalogue)
+    )
+
+
+def test_a_text_gives_both_digests_name_and_criteria() -> None:
+    at = datetime(2026, 6, 19, tzinfo=UTC)
+    entry = Entry(
+        NAME, RECIPE, commit="0123abc", ref="refs/heads/main", at=at, declared={"deployment": ["b", "a", "b"]}
+    )
+    version = version_of(entry, NOW)
+    assert (version.legacy, version.content_only) == recipe_digests(RECIPE)
+    assert (version.recipe, version.text, version.recorded_at, version.at) == (NAME, RECIPE.decode(), NOW, at)
+    assert version.criteria == Criteria("eks", "h100", "ubuntu", "training")
+    assert version.declared == (("deployment", "b"), ("deployment", "a"))
+
+
+def test_a_profiled_recipe_keeps_its_selection() -> None:
+    version = version_of(Entry("", PROFILED_RECIPE), NOW)
+    assert (version.recipe, version.profile_selection) == (PROFILED_NAME, "gpuStack=operator-managed")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        pytest.param(Entry("other", RECIPE), f"other: the text is the recipe '{NAME}', expected 'other'", id="name"),
+        pytest.param(Entry(NAME), "as text, or both digests", id="nothing"),
+        pytest.param(replace(READY, text=RECIPE), "as text, or both digests", id="text-and-digests"),
+        pytest.param(replace(READY, legacy=""), "as text, or both digests", id="one-digest"),
+        pytest.param(replace(READY, name=""), "a name of 1 to 512", id="digests-without-a-name"),
+        pytest.param(Entry("x", b"kind: RecipeResult\n"), "gives no recipe name", id="no-criteria"),
+        pytest.param(Entry("x", b"kind: RecipeMetadata\n"), "overlay", id="overlay"),
+        pytest.param(Entry("x", b"\xff"), "x: ", id="not-text"),
+        pytest.param(replace(READY, declared={"readiness": ["a"]}), "got 'readiness'", id="unknown-phase"),
+        pytest.param(replace(READY, declared={"deployment": [""]}), "check names of 1", id="empty-check"),
+        pytest.param(
+            replace(READY, declared={"deployment": [f"c{n}" for n in range(2001)]}), "at most 2000", id="too-many"
+        ),
+    ],
+)
+def test_a_bad_entry_is_named(entry: Entry, message: str) -> None:
+    with pytest.raises(RecipeInvalid, match=message):
+        version_of(entry, NOW)
+
+
+def test_a_push_with_one_bad_entry_stores_none() -> None:
+    store = MemoryStore()
+    with pytest.raises(RecipeInvalid):
+        service(store).put([READY, Entry("other", RECIPE)], replace=False)
+    with pytest.raises(InputError, match="each recipe once"):
+        service(store).put([READY, READY], replace=False)
+    assert store.summaries() == ()
+
+
+def test_a_push_says_what_changed_and_replace_retires_the_rest() -> None:
+    store = MemoryStore()
+    pushing = service(store)
+    assert pushing.put([READY, Entry("", RECIPE)], replace=False).changed == (NAME, "ready")
+    assert pushing.put([READY], replace=False).changed == ()
+    assert pushing.put([READY], replace=True).changed == (NAME,)
+    inputs = store.inputs(NAME)
+    assert inputs is not None
+    assert inputs.catalogue[-1].retired

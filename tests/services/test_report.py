@@ -1,0 +1,181 @@
+"""Reads of recipes and records: lenses, lines, standings, masks."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from app.core.errors import InputError, NotFoundError
+from app.core.verdict import ConfirmBy, State
+from app.ports import RecordFilter
+from app.services.records import RecordReading
+from app.services.report import Lens, RecipeFilter, RecipeReading
+from tests.support.runs import CHECK, OLDER, RECIPE, allowlist_text, make_run, person, version, workflow
+from tests.support.webapp import FakeContainer, make_container
+
+
+@pytest.fixture
+def container() -> FakeContainer:
+    made = make_container()
+    made.allowlist.put(allowlist_text(person("dev-one"), person("dev-two")))
+    return made
+
+
+def recipes(container: FakeContainer) -> RecipeReading:
+    return RecipeReading(
+        store=container.store, clock=container.clock, allowlist=container.allowlist, rule=container.rule
+    )
+
+
+def records(container: FakeContainer) -> RecordReading:
+    return RecordReading(
+        store=container.store,
+        archive=container.archive,
+        judge=container.judge,
+        clock=container.clock,
+        allowlist=container.allowlist,
+        recipes=recipes(container),
+    )
+
+
+def test_a_verdict_shows_no_address_whatever_quotes_one(container: FakeContainer) -> None:
+    container.keep(make_run(person("dev-one")))
+    container.keep(make_run(person("stranger"), weightless="claimed by someone@example.org"))
+    shown = recipes(container).recipe(RECIPE).verdict
+    text = repr([(source.identity, source.party, source.remarks, source.signer_key) for source in shown.sources])
+    assert "dev-one@" not in text
+    assert "stranger@" not in text
+    assert "someone@" not in text
+    assert "s…e@example.org" in text
+
+
+def test_the_default_lens_is_the_combined_grid_of_now(container: FakeContainer) -> None:
+    container.keep(make_run(person("dev-one"), version="v1.0.0"))
+    container.keep(make_run(person("dev-two"), version="main", commit="0123456"))
+    reading = recipes(container)
+    assert reading.recipe(RECIPE).grid.state is State.CONFIRMED
+    assert reading.recipe(RECIPE, Lens(aicr_version="main")).grid.aicr_commit == "0123456"
+    assert reading.recipe(RECIPE, Lens(aicr_version="main", aicr_commit="other")).grid.rows == ()
+    assert reading.recipe(RECIPE, Lens(confirm_by=ConfirmBy.PARTY)).rule.by is ConfirmBy.PARTY
+
+
+def test_the_future_and_the_unknown_are_no_answers(container: FakeContainer) -> None:
+    container.keep(make_run(person("dev-one")))
+    reading = recipes(container)
+    with pytest.raises(InputError, match="asOf in the past"):
+        reading.recipe(RECIPE, Lens(as_of=container.clock.now + timedelta(seconds=1)))
+    with pytest.raises(NotFoundError, match="no recipe 'nope' is known"):
+        reading.recipe("nope")
+    with pytest.raises(NotFoundError):
+        reading.recipe_key("nope")
+
+
+def test_before_the_first_list_nobody_counted(container: FakeContainer) -> None:
+    early = container.clock.now - timedelta(days=2)
+    container.keep(make_run(person("dev-one"), days=9))
+    container.store._state.records = {
+        number: (replace(kept, received_at=early), reference, state)
+        for number, (kept, reference, state) in container.store._state.records.items()
+    }
+    view = recipes(container).recipe(RECIPE, Lens(as_of=early + timedelta(hours=1)))
+    assert [(source.allowlisted, source.source_class) for source in view.verdict.sources] == [(False, "community")]
+    assert recipes(container).recipe(RECIPE).verdict.sources[0].allowlisted
+
+
+def test_a_removed_signer_is_told_in_read_and_stored_line_alike(container: FakeContainer) -> None:
+    container.keep(make_run(person("dev-one")))
+    container.allowlist.put(allowlist_text(person("dev-two")))
+    line = recipes(container).all_lines()[0]
+    verdict = recipes(container).recipe(RECIPE).verdict
+    assert line["state"] == verdict.state.value == "UNTESTED"
+    assert "SIGNER_REMOVED" in [reason.reason.value for reason in verdict.sources[0].staleness]
+
+
+def test_lines_are_as_stored_until_their_age_changes(container: FakeContainer) -> None:
+    container.keep(make_run(person("dev-one"), days=30.5))
+    reading = recipes(container)
+    stored = container.store.summaries()[0].verdict
+    assert reading.all_lines()[0] is stored
+    container.clock.now += timedelta(days=1)
+    first, second = reading.all_lines()[0], reading.all_lines()[0]
+    assert "AGED" in first["staleness"]  # type: ignore[operator]
+    assert first is second
+
+
+@pytest.mark.parametrize(
+    ("where", "admitted"),
+    [
+        pytest.param(RecipeFilter(), 1, id="none"),
+        pytest.param(RecipeFilter(service="eks", accelerator="h100", platform="kubeflow"), 1, id="criteria"),
+        pytest.param(RecipeFilter(service="gke"), 0, id="service"),
+        pytest.param(RecipeFilter(platform="any"), 0, id="any-is-a-value"),
+        pytest.param(RecipeFilter(q="UBUNTU"), 1, id="q"),
+        pytest.param(RecipeFilter(state="SINGLE"), 1, id="state"),
+        pytest.param(RecipeFilter(source_class="partner"), 0, id="class"),
+        pytest.param(RecipeFilter(profile="gpuStack=x"), 0, id="profile"),
+    ],
+)
+def test_filters_admit_by_every_value_that_is_set(container: FakeContainer, where: RecipeFilter, admitted: int) -> None:
+    container.keep(make_run(person("dev-one")))
+    assert len(recipes(container).recipes(where, after=None, limit=10).lines) == admitted
+
+
+def test_a_line_without_criteria_passes_no_criteria_filter() -> None:
+    made = make_container()
+    made.store.put_catalogue([version(recipe="bare")], replace=False, project=made.allowlist.project)
+    reading = recipes(made)
+    assert reading.recipes(RecipeFilter(service="eks"), after=None, limit=10).lines == ()
+    assert len(reading.recipes(RecipeFilter(), after=None, limit=10).lines) == 1
+
+
+def test_a_record_stands_as_its_recipe_says_and_an_older_one_by_the_same_rules(container: FakeContainer) -> None:
+    container.store.put_catalogue([version()], replace=False, project=container.allowlist.project)
+    old = container.keep(make_run(person("dev-one"), days=40, recipe_digest=OLDER))
+    new = container.keep(make_run(person("dev-one"), days=3))
+    reading = records(container)
+    stale = {
+        one.record.id: [reason.reason.value for reason in one.staleness]
+        for one in reading.records(RecordFilter(), staleness=None, after=None, limit=10).items
+    }
+    assert stale == {new.id: [], old.id: ["DRIFTED", "NEVER_PUBLISHED", "SUPERSEDED", "AGED"]}
+
+
+def test_a_sparse_filter_looks_at_a_bounded_number_of_records(
+    container: FakeContainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on with the cursor instead of reading everything in one request."""
+    for day in range(1, 9):
+        container.keep(make_run(person("dev-one"), days=day))
+    monkeypatch.setattr("app.services.records.MAX_SCANNED", 4)
+    reading = records(container)
+    first = reading.records(RecordFilter(), staleness="RETRACTED", after=None, limit=2)
+    assert (first.items, first.next is not None) == ((), True)
+    second = reading.records(RecordFilter(), staleness="RETRACTED", after=first.next, limit=2)
+    assert second.items == ()
+
+
+def test_a_standing_follows_a_change_of_list_and_catalogue_at_once(container: FakeContainer) -> None:
+    record = container.keep(make_run(person("dev-one")))
+    reading = records(container)
+
+    def reasons() -> list[str]:
+        (view,) = reading.bundle(record.run.digest).records
+        return [reason.reason.value for reason in view.staleness]
+
+    assert reasons() == ["UNKNOWN_CURRENT"]
+    container.store.put_catalogue([version()], replace=False, project=container.allowlist.project)
+    assert reasons() == []
+    container.allowlist.put(allowlist_text(person("dev-two")))
+    assert reasons() == ["SIGNER_REMOVED"]
+    container.clock.now += timedelta(days=40)
+    assert sorted(reasons()) == ["AGED", "SIGNER_REMOVED"]
+
+
+def test_records_are_found_by_slug_and_canonical_id(container: FakeContainer) -> None:
+    kept = container.keep(make_run(workflow(), {CHECK: "failed"}))
+    reading = records(container)
+    for source in (kept.run.source, kept.run.source_id):
+        assert reading.record(kept.run.digest, source).id == kept.id
+    with pytest.raises(NotFoundError, match="no record of sha256"):
+        reading.record(kept.run.digest, "0" * 32)
+    assert reading.shown(kept).outcome == "failed"
