@@ -14,13 +14,13 @@ from app.core.errors import ConflictError
 from app.core.refs import Digest
 from app.ports import Kept
 from tests.support.stored_runs import DEV_ONE, OCTOCAT, PASS, RECIPE, T0, WORKFLOW, hexed, make_run, received
-from tests.support.stores import RULES, Rules, allowlist_text, dump, open_database
+from tests.support.stores import RULES, SQL_KINDS, Rules, allowlist_text, dump, open_database
 
 SIGNERS = (WORKFLOW, OCTOCAT, DEV_ONE)
 THREADS = 8
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=SQL_KINDS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     with open_database(request.param, tmp_path) as opened:
         yield opened

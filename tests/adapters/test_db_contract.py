@@ -473,7 +473,7 @@ class TestActs:
         assert state(store) == "SINGLE"
         found = inputs(store)
         assert found.retracted == {(other.digest, other.source_id): "wrong cluster"}
-        assert {claim.identity for claim in found.claims} == {WORKFLOW.identity}
+        assert {claim.identity for claim in found.claims} == {WORKFLOW.identity, OCTOCAT.identity}
         assert len(store.records_of(other.digest)) == 1
         assert self.retract(store, other, retracted=False, act=Act(at(30), "ada", "a mistake"))
         assert state(store) == "CONFIRMED"

@@ -13,12 +13,10 @@ from app.adapters.db import migrate
 from app.adapters.db.session import Database
 from app.adapters.db.tables import metadata
 from app.core.errors import ConflictError
-from tests.support.stores import empty_url
-
-KINDS = ("sqlite", "postgres")
+from tests.support.stores import SQL_KINDS, empty_url
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SQL_KINDS)
 def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     database = Database(empty_url(request.param, tmp_path))
     yield database
@@ -92,6 +90,7 @@ def test_threads_that_migrate_together_do_not_collide(empty: Database) -> None:
     assert migrate.differences(empty) == ()
 
 
+@pytest.mark.postgres
 def test_processes_that_migrate_a_server_together_do_not_collide(tmp_path: Path) -> None:
     url = empty_url("postgres", tmp_path)
     script = (

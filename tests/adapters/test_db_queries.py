@@ -12,12 +12,12 @@ from app.core.catalogue import CatalogueVersion
 from app.ports import RecordFilter
 from tests.support.queries import full_scans, recorded
 from tests.support.stored_runs import DEV_ONE, OCTOCAT, RECIPE, WORKFLOW, at, hexed, make_run, received
-from tests.support.stores import RULES, open_database
+from tests.support.stores import RULES, SQL_KINDS, open_database
 
 SIGNERS = (WORKFLOW, OCTOCAT, DEV_ONE)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=SQL_KINDS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     with open_database(request.param, tmp_path) as opened:
         yield opened

@@ -18,7 +18,7 @@ from app.core.identity import SignerIdentity
 from app.ports import Act, EvidenceStore, Received
 from tests.support.memory_store import MemoryStore
 from tests.support.stored_runs import DEV_ONE, FAIL, OCTOCAT, PASS, RECIPE, WORKFLOW, at, hexed, make_run, received
-from tests.support.stores import RULES, Rules, allowlist_text, dump, open_database
+from tests.support.stores import RULES, SQL_KINDS, Rules, allowlist_text, dump, open_database
 
 OTHER = "gb200-oke-ubuntu-inference"
 STRANGER = SignerIdentity("https://issuer.example.org", "stranger@example.org")
@@ -195,7 +195,7 @@ LONG: tuple[Step, ...] = (
 )
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=SQL_KINDS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     with open_database(request.param, tmp_path) as opened:
         yield opened

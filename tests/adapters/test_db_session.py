@@ -19,12 +19,10 @@ from app.adapters.db.types import escape, unescape
 from app.core.errors import ConflictError, InputError, StoreError
 from app.ports import RecordFilter
 from tests.support.stored_runs import T0, at, hexed, make_run, received
-from tests.support.stores import RULES, open_database
-
-KINDS = ("sqlite", "postgres")
+from tests.support.stores import RULES, SQL_KINDS, open_database
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=SQL_KINDS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     with open_database(request.param, tmp_path) as opened:
         yield opened

@@ -4,7 +4,6 @@ One lock makes each call a transaction. What the port bounds for a database's sa
 """
 
 import hashlib
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +23,6 @@ from app.ports import (
     Acknowledged,
     Act,
     AllowlistVersion,
-    Attempt,
     Classify,
     Event,
     Kept,
@@ -36,6 +34,7 @@ from app.ports import (
     Record,
     RecordFilter,
 )
+from tests.support.memory_attempts import MemoryAttempts
 
 LOCATION_FRESH = timedelta(hours=1)
 
@@ -59,19 +58,17 @@ class _State:
     lines: dict[str, _Line] = field(default_factory=dict)
 
 
-class MemoryStore:
+class MemoryStore(MemoryAttempts):
     """Implements `app.ports.EvidenceStore`."""
 
     def __init__(
         self, *, party: Callable[[SignerIdentity], str] = party_of, failpoint: Callable[[str], None] = lambda _: None
     ) -> None:
-        self._lock = threading.RLock()
+        super().__init__()
         self._party = party
         self._failpoint = failpoint
         self._events: list[Event] = []
         self._texts: dict[str, bytes] = {}
-        self._attempts: dict[int, Attempt] = {}
-        self._leases: dict[str, tuple[str, datetime]] = {}
         self._state = _State()
 
     # --- keep ---
@@ -308,58 +305,6 @@ class MemoryStore:
             return
         for span in self._open(data):
             span["until"] = at
-
-    # --- attempts and leases ---
-
-    def record_attempt(self, attempt: Attempt, /) -> Attempt:
-        def key(one: Attempt) -> tuple[str, ...]:
-            source = one.source if one.outcome == "accepted" else ""
-            return (one.outcome, one.code, one.digest or one.reference, source)
-
-        with self._lock:
-            for number, known in self._attempts.items():
-                if key(known) == key(attempt):
-                    kept = replace(attempt, id=number, first_at=known.first_at, count=known.count + 1)
-                    self._attempts[number] = kept
-                    return kept
-            number = max(self._attempts, default=0) + 1
-            self._attempts[number] = replace(attempt, id=number, first_at=attempt.last_at, count=1)
-            return self._attempts[number]
-
-    def prune_attempts(self, before: datetime, /) -> int:
-        with self._lock:
-            old = [number for number, attempt in self._attempts.items() if attempt.last_at < before]
-            for number in old:
-                del self._attempts[number]
-            return len(old)
-
-    def attempts(
-        self, *, after: int | None, limit: int, outcome: str | None = None, digest: str | None = None
-    ) -> tuple[tuple[Attempt, ...], int | None]:
-        found = [
-            attempt
-            for number, attempt in sorted(self._attempts.items(), reverse=True)
-            if (after is None or number < after)
-            and outcome in (None, attempt.outcome)
-            and digest in (None, attempt.digest)
-        ]
-        return tuple(found[:limit]), found[limit - 1].id if len(found) > limit else None
-
-    def attempt(self, attempt_id: int, /) -> Attempt | None:
-        return self._attempts.get(attempt_id)
-
-    def lease(self, digest: Digest, holder: str, /, *, now: datetime, seconds: float) -> bool:
-        with self._lock:
-            held = self._leases.get(digest.hex)
-            if held and held[0] != holder and held[1] > now:
-                return False
-            self._leases[digest.hex] = (holder, now + timedelta(seconds=seconds))
-            return True
-
-    def release(self, digest: Digest, holder: str, /) -> None:
-        with self._lock:
-            if self._leases.get(digest.hex, ("",))[0] == holder:
-                del self._leases[digest.hex]
 
     # --- events ---
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 
 from app.adapters.db import migrate
@@ -24,7 +25,8 @@ from tests.support.memory_store import MemoryStore
 from tests.support.postgres import shared_cluster
 from tests.support.stored_runs import DEV_ONE, OCTOCAT, at
 
-KINDS = ("memory", "sqlite", "postgres")
+SQL_KINDS = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
+KINDS = ("memory", *SQL_KINDS)
 NOW = at(1000)
 
 

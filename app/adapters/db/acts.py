@@ -10,11 +10,9 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from app.adapters.db import events
-from app.adapters.db.codec import claim_values, run_of
-from app.adapters.db.projection import advance_claims, refresh
-from app.adapters.db.records import RUN_COLUMNS
+from app.adapters.db.projection import refresh
 from app.adapters.db.session import Database
-from app.adapters.db.tables import disappearances, name_claims, records, retractions, sources
+from app.adapters.db.tables import disappearances, records, retractions
 from app.core.errors import NotFoundError
 from app.core.refs import Digest
 from app.ports import Act, Project
@@ -54,7 +52,6 @@ def retract(
     }
     kind = events.RETRACTED if retracted else events.WITHDRAWN
     apply(connection, events.append(database, connection, kind, act.at, data), act.at, kind, data)
-    remake_claims(connection, recipe)
     refresh(connection, recipe, project)
     return True
 
@@ -113,24 +110,3 @@ def apply(connection: Connection, seq: int, at: datetime, kind: str, data: Mappi
                 .where(disappearances.c.digest == data["digest"], disappearances.c.until.is_(None))
                 .values(until=at)
             )
-
-
-def remake_claims(connection: Connection, recipe: str) -> None:
-    """Name claims from the records of a recipe that are not retracted; a retraction is rare, so all are read."""
-    taken = {
-        (row.digest, row.source_id)
-        for row in connection.execute(
-            sa.select(retractions.c.digest, retractions.c.source_id).where(
-                retractions.c.recipe == recipe, retractions.c.until.is_(None)
-            )
-        )
-    }
-    connection.execute(name_claims.delete().where(name_claims.c.recipe == recipe))
-    query = sa.select(*RUN_COLUMNS).join(sources, sources.c.id == records.c.source_id).where(records.c.recipe == recipe)
-    rows = [
-        claim_values(row["id"], run_of(row))
-        for row in connection.execute(query).mappings()
-        if (row["digest"], row["source_id"]) not in taken
-    ]
-    if rows:
-        advance_claims(connection, rows)

@@ -77,16 +77,15 @@ def _past_inputs(connection: Connection, recipe: str, as_of: datetime) -> Recipe
     light = {key: codec.run_of(row) for key, row in rows.items()}
     newest = [rows[run.digest, run.source_id] for run in latest_runs(light.values())]
     runs = complete(connection, newest)
-    retracted = _retracted(connection, recipe, as_of)
     return RecipeInputs(
         recipe=recipe,
         runs=latest_runs(runs),
         catalogue=catalogue,
         sightings=_sightings(connection, runs, as_of),
         gone=_gone(connection, runs, as_of),
-        retracted=retracted,
+        retracted=_retracted(connection, recipe, as_of),
         run_counts=dict(Counter(source_id for _, source_id in light)),
-        claims=earliest_claims(claim_of(run) for key, run in light.items() if key not in retracted),
+        claims=earliest_claims(claim_of(run) for run in light.values()),
     )
 
 

@@ -55,7 +55,7 @@ def add_records(connection: Connection, arrivals: Sequence[Arrival], *, classify
     _insert_all(connection, results, (row for a in arrivals for row in codec.result_values(a.id, a.run)))
     _insert_all(connection, run_prints, (row for a in arrivals for row in codec.print_values(a.id, a.run)))
     _advance_latest(connection, [row for a in arrivals for row in codec.latest_values(a.id, a.run)])
-    advance_claims(connection, [codec.claim_values(a.id, a.run) for a in arrivals])
+    _advance_claims(connection, [codec.claim_values(a.id, a.run) for a in arrivals])
     counted = Counter((run.recipe, run.source_id) for run in runs)
     statement = insert(connection, recipe_sources)
     connection.execute(
@@ -87,20 +87,6 @@ def see_location(connection: Connection, digest: str, reference: str, at: dateti
                 "public": sa.or_(locations.c.public, statement.excluded.public),
             },
         ).values(digest=digest, reference=reference, first_seen=at, last_seen=at, public=public)
-    )
-
-
-def advance_claims(connection: Connection, rows: Sequence[codec.Values]) -> None:
-    """Keep of each claim the record logged first."""
-    statement = insert(connection, name_claims)
-    new, old = statement.excluded, name_claims.c
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["recipe", "key"],
-            set_={name: new[name] for name in ("record_id", "logged_at", "digest")},
-            where=sa.tuple_(new.logged_at, new.digest) < sa.tuple_(old.logged_at, old.digest),
-        ),
-        rows,
     )
 
 
@@ -181,6 +167,20 @@ def _advance_latest(connection: Connection, rows: Sequence[codec.Values]) -> Non
             set_={name: new[name] for name in ("record_id", "attested_at", "logged_at", "digest")},
             where=sa.tuple_(new.attested_at, new.logged_at, new.digest)
             > sa.tuple_(old.attested_at, old.logged_at, old.digest),
+        ),
+        rows,
+    )
+
+
+def _advance_claims(connection: Connection, rows: Sequence[codec.Values]) -> None:
+    """Keep of each claim the record logged first."""
+    statement = insert(connection, name_claims)
+    new, old = statement.excluded, name_claims.c
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["recipe", "key"],
+            set_={name: new[name] for name in ("record_id", "logged_at", "digest")},
+            where=sa.tuple_(new.logged_at, new.digest) < sa.tuple_(old.logged_at, old.digest),
         ),
         rows,
     )

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from app.adapters.db import acts, allowlists, catalogue, events
 from app.adapters.db.projection import Arrival, PartyOf, add_records, refresh, see_location
 from app.adapters.db.session import Database
-from app.adapters.db.tables import PROJECTIONS, catalogue_versions, recipe_state, records, retractions
+from app.adapters.db.tables import PROJECTIONS, catalogue_versions, recipe_state, records
 from app.core.bundle import Run
 from app.core.errors import StoreError
 from app.core.refs import Digest
@@ -75,8 +75,6 @@ def rebuild(
             hint="restore the archive, or rebuild without what is missing",
         )
     _replay(connection)
-    for recipe in sorted(set(connection.scalars(sa.select(retractions.c.recipe).distinct()))):
-        acts.remake_claims(connection, recipe)
     for recipe in sorted(_named(connection)):
         refresh(connection, recipe, project)
         connection.execute(
