@@ -83,7 +83,8 @@ class Recipe:
         root = parsed.root
         if not isinstance(root, MappingNode):
             raise RecipeInvalid("recipe.yaml: expected a mapping at the top level")
-        _check_keys(root)
+        if parsed.settled is None:  # the short way takes no other key than text, and each once
+            _check_keys(root)
         document = _Decoder()
         top = document.fields(root, "recipe.yaml")
         api_version = document.text(top.get("apiVersion"), "apiVersion")

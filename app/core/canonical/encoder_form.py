@@ -7,7 +7,8 @@ writes back unchanged; tests compare the two ways.
 """
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from app.core.canonical.nodes import Mapping, Node, Scalar, Sequence
 from app.core.canonical.scalars import BEST_INDENT
@@ -41,140 +42,126 @@ _LINE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_UNREADABLE: Final = re.compile(r"[^\n\x20-\x7e]")
+
+_Open = tuple[Callable[[Any], None], int, bool, str | None]
 
 
 def parse_encoder_form(text: str) -> Mapping | None:
     """The tree of `text` if it is a block mapping in encoder form, and so its own legacy canonical text; else None."""
-    if not text.isascii() or text.count("\n") > MAX_LINES or not text.endswith("\n") or _UNREADABLE.search(text):
+    if not text.isascii() or text.count("\n") > MAX_LINES or not text.endswith("\n"):
         return None
-    return _Reader(text).read()
+    # What is left of ASCII are line feeds, tabs and other controls, and those that are printable.
+    return _read(text) if text.replace("\n", "").isprintable() else None
 
 
-class _Reader:
-    """Reads the lines of one text; each open collection has its column and, if it is a mapping, its last key."""
+def _read(text: str) -> Mapping | None:  # noqa: PLR0915 - one loop over local variables, for speed
+    """All lines, or None at the first that is not of the form.
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._open: list[Mapping | Sequence] = [Mapping([], flow=False, tag="", anchor="", line=1)]
-        self._columns = [0]
-        self._last_keys: list[str | None] = [None]
-        self._waiting: Scalar | None = None  # a key whose value is on the next lines, or nothing
-
-    def read(self) -> Mapping | None:
-        """All lines, or None at the first that is not of the form."""
-        text, match, size = self._text, _LINE.match, len(self._text)
-        opened, columns, last_keys = self._open, self._columns, self._last_keys
-        root, position, line = opened[0], 0, 0
-        while position < size:
-            line += 1
-            found = match(text, position)
-            if found is None:
-                return None
-            position = found.end()
-            indent, dashes, key, quoted_key, plain, double, single, empty, literal = found.groups()
-            column = len(indent)
-            if self._waiting is not None:
-                self._settle(column, line, is_item=bool(dashes))
-            while columns[-1] > column:
-                opened.pop()
-                columns.pop()
-                last_keys.pop()
-            if columns[-1] != column or isinstance(opened[-1], Sequence) is not bool(dashes):
-                return None
-            if dashes:
-                column = self._nest(len(dashes) // 2 - 1, column, line, table=key is not None or quoted_key is not None)
-            if len(opened) > MAX_DEPTH:
-                return None
-            holder = opened[-1]
-            key_node: Scalar | None = None
-            if isinstance(holder, Mapping):
-                if key is not None:
-                    key_node = Scalar(key, "", "", "", line)
-                elif quoted_key is not None:
-                    key_node = Scalar(quoted_key, '"', "", "", line)
-                else:
-                    return None
-                if (last := last_keys[-1]) is not None and last >= key_node.value:
-                    return None
-                last_keys[-1] = key_node.value
-            if plain is not None:
-                value: Node = Scalar(plain, "", "", "", line)
-            elif double is not None or single is not None or empty is not None:
-                value = _inline(double, single, empty, line)
-            elif literal is not None:
-                lines, position = self._literal(_next_column(column) if key_node else column + 2, position)
-                value = Scalar("\n".join(lines) + ("\n" if literal == "|" else ""), "|", "", "", line)
-                if not lines:
-                    return None
-                line += len(lines)
-            elif key_node is not None and text[position - 2] == ":":
-                self._waiting = key_node
-                continue
+    The innermost open collection is in four variables, those around it are on the stack: how to append to it, its
+    column, whether it is a sequence, and the last key if it is a mapping.
+    """
+    root = Mapping([], flow=False, tag="", anchor="", line=1)
+    stack: list[_Open] = []
+    append: Callable[[Any], None] = root.pairs.append
+    column, sequence = 0, False
+    last: str | None = None
+    waiting: Scalar | None = None  # a key whose value is on the next lines, or nothing
+    position, line, size, match = 0, 0, len(text), _LINE.match
+    while position < size:
+        line += 1
+        found = match(text, position)
+        if found is None:
+            return None
+        position = found.end()
+        indent, dashes, key, quoted_key, plain, double, single, empty, literal = found.groups()
+        at = len(indent)
+        if waiting is not None:
+            if at == _next_column(column):
+                child, adds = _opened(line, sequence=bool(dashes))
+                append((waiting, child))
+                stack.append((append, column, sequence, last))
+                append, column, sequence, last = adds, at, bool(dashes), None
+            else:
+                append((waiting, Scalar("", "", "", "", line)))
+            waiting = None
+        while column > at:
+            append, column, sequence, last = stack.pop()
+        if column != at or sequence is not bool(dashes):
+            return None
+        if dashes:
+            # What starts beside a dash: more sequences, then a mapping if a key follows.
+            kinds = [True] * (len(dashes) // 2 - 1)
+            if key is not None or quoted_key is not None:
+                kinds.append(False)
+            for nested in kinds:
+                child, adds = _opened(line, sequence=nested)
+                append(child)
+                stack.append((append, column, sequence, last))
+                append, column, sequence, last = adds, column + 2, nested, None
+        if len(stack) >= MAX_DEPTH:
+            return None
+        key_node: Scalar | None = None
+        if not sequence:
+            if key is not None:
+                key_node = Scalar(key, "", "", "", line)
+            elif quoted_key is not None:
+                key_node, key = Scalar(quoted_key, '"', "", "", line), quoted_key
             else:
                 return None
-            if isinstance(holder, Sequence):
-                holder.items.append(value)
-            elif key_node is not None:
-                holder.pairs.append((key_node, value))
-        if self._waiting is not None:
-            self._settle(0, line, is_item=False)
-        return root if isinstance(root, Mapping) else None
-
-    def _settle(self, column: int, line: int, *, is_item: bool) -> None:
-        """Give the waiting key its value: a collection that starts at `column`, or nothing."""
-        holder, key = self._open[-1], self._waiting
-        self._waiting = None
-        if not isinstance(holder, Mapping) or key is None:
-            return
-        child: Node
-        if column == _next_column(self._columns[-1]):
-            child = (Sequence if is_item else Mapping)([], flow=False, tag="", anchor="", line=line)
-            holder.pairs.append((key, child))
-            self._push(child, column)
+            if last is not None and last >= key:
+                return None
+            last = key
+        value: Node
+        if plain is not None:
+            value = Scalar(plain, "", "", "", line)
+        elif double is not None:
+            value = Scalar(double, '"', "", "", line)
+        elif single is not None:
+            value = Scalar(single.replace("''", "'"), "'", "", "", line)
+        elif empty is not None:
+            value = (Mapping if empty == "{}" else Sequence)([], flow=True, tag="", anchor="", line=line)
+        elif literal is not None:
+            lines, position = _literal(text, column + 2 if sequence else _next_column(column), position)
+            if not lines:
+                return None
+            value = Scalar("\n".join(lines) + ("\n" if literal == "|" else ""), "|", "", "", line)
+            line += len(lines)
+        elif key_node is not None and text[position - 2] == ":":
+            waiting = key_node
+            continue
         else:
-            holder.pairs.append((key, Scalar("", "", "", "", line)))
-
-    def _nest(self, sequences: int, column: int, line: int, *, table: bool) -> int:
-        """Open what starts beside a dash: sequences, then a mapping if a key follows; the innermost column."""
-        for kind in (*(Sequence,) * sequences, *((Mapping,) if table else ())):
-            node = kind([], flow=False, tag="", anchor="", line=line)
-            holder = self._open[-1]
-            if isinstance(holder, Sequence):
-                holder.items.append(node)
-            column += 2
-            self._push(node, column)
-        return column
-
-    def _push(self, node: Mapping | Sequence, column: int) -> None:
-        self._open.append(node)
-        self._columns.append(column)
-        self._last_keys.append(None)
-
-    def _literal(self, column: int, position: int) -> tuple[list[str], int]:
-        """The lines of a literal and where it ends; none when its header or its blanks would be written otherwise."""
-        text, size, pad = self._text, len(self._text), " " * column
-        lines: list[str] = []
-        while position < size:
-            end = text.index("\n", position)
-            if end == position:
-                lines.append("")
-            elif text.startswith(pad, position) and text[end - 1] != " ":
-                lines.append(text[position + column : end])
-            else:
-                break
-            position = end + 1
-        if not lines or not lines[0] or lines[0][0] == " " or not lines[-1]:
-            return [], position
-        return lines, position
+            return None
+        append(value if key_node is None else (key_node, value))
+    if waiting is not None:
+        append((waiting, Scalar("", "", "", "", line)))
+    return root
 
 
-def _inline(double: str | None, single: str | None, empty: str | None, line: int) -> Node:
-    if double is not None:
-        return Scalar(double, '"', "", "", line)
-    if single is not None:
-        return Scalar(single.replace("''", "'"), "'", "", "", line)
-    return (Mapping if empty == "{}" else Sequence)([], flow=True, tag="", anchor="", line=line)
+def _opened(line: int, *, sequence: bool) -> tuple[Mapping | Sequence, Callable[[Any], None]]:
+    """An empty block collection and how to append to it."""
+    if sequence:
+        items = Sequence([], flow=False, tag="", anchor="", line=line)
+        return items, items.items.append
+    table = Mapping([], flow=False, tag="", anchor="", line=line)
+    return table, table.pairs.append
+
+
+def _literal(text: str, column: int, position: int) -> tuple[list[str], int]:
+    """The lines of a literal and where it ends; none when its header or its blanks would be written otherwise."""
+    size, pad = len(text), " " * column
+    lines: list[str] = []
+    while position < size:
+        end = text.index("\n", position)
+        if end == position:
+            lines.append("")
+        elif text.startswith(pad, position) and text[end - 1] != " ":
+            lines.append(text[position + column : end])
+        else:
+            break
+        position = end + 1
+    if not lines or not lines[0] or lines[0][0] == " " or not lines[-1]:
+        return [], position
+    return lines, position
 
 
 def _next_column(column: int) -> int:
