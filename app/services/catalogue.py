@@ -78,8 +78,7 @@ def _version_of(entry: Entry, now: datetime) -> CatalogueVersion:
         raise RecipeInvalid("expected the resolved recipe as text, or both digests")
     declared = _declared(entry.declared)
     if entry.text is None:
-        if not entry.name or len(entry.name) > MAX_NAME_CHARS:
-            raise RecipeInvalid(f"expected a name of 1 to {MAX_NAME_CHARS} characters beside ready digests")
+        _check_name(entry.name)
         return CatalogueVersion(
             recipe=entry.name,
             legacy=entry.legacy,
@@ -114,6 +113,14 @@ def _version_of(entry: Entry, now: datetime) -> CatalogueVersion:
         criteria=recipe.criteria,
         profile_selection=recipe.selection,
     )
+
+
+def _check_name(name: str) -> None:
+    """A name is one segment of a path, here and in the compatibility export (corroboration 2.4)."""
+    if not 1 <= len(name) <= MAX_NAME_CHARS:
+        raise RecipeInvalid(f"expected a name of 1 to {MAX_NAME_CHARS} characters beside ready digests")
+    if name in {".", ".."} or not name.isprintable() or any(ch in name for ch in "/\\"):
+        raise RecipeInvalid(f"expected a recipe name that is one path segment, got {name[:200]!r}")
 
 
 def _declared(checks: Mapping[str, Sequence[str]] | None) -> tuple[tuple[str, str], ...] | None:
