@@ -102,7 +102,7 @@ def test_lists_are_read_to_the_end(container: FakeContainer, api: ApiClient) -> 
 def test_recipes_answers_and_catalogue(container: FakeContainer, api: ApiClient) -> None:
     container.keep(make_run(person("dev-one")))
     assert api.recipe("h100-eks-ubuntu-training-kubeflow", aicrVersion="v1.0.0")["state"] == "SINGLE"
-    with pytest.raises(NotFoundError, match="no recipe 'a.b c'"):
+    with pytest.raises(NotFoundError, match=r"no recipe 'a\?b c'"):
         api.recipe("a?b c")
     assert api.answer(service="eks", accelerator="h100")["state"] == "SINGLE"
     document = b"fingerprint: {service: {value: eks}, accelerator: {value: h100}}"
