@@ -27,8 +27,6 @@ def reference_of_pointer(text: bytes) -> OciRef:
     pointer = parse_pointer(text)
     if not pointer.oci:
         raise PointerInvalid("pointer has no bundle.oci, expected a reference", hint="push the bundle, then submit")
-    if not pointer.digest:
-        raise PointerInvalid("pointer has no bundle.digest, expected the pushed digest", hint="publish writes it")
     try:
         return pull_reference(pointer)
     except ReferenceInvalid as err:
