@@ -408,6 +408,9 @@ class EvidenceStore(Protocol):
     def activate_allowlist(self, version: AllowlistVersion, /, *, project: Project, classify: Classify) -> bool:
         """Put a version into force and re-classify everything; False when it already is in force."""
 
+    def reproject(self, mark: str, /, *, project: Project) -> bool:
+        """Compute every recipe anew unless `mark` (rules and settings that weigh) made what is there; whether it did."""
+
     def allowlists(self) -> tuple[AllowlistVersion, ...]:
         """Every version that was in force, oldest first; the last one is in force."""
 

@@ -14,6 +14,7 @@ from app.core.allowlist import Allowlist
 from app.core.bundle import Run
 from app.core.corroborate import corroborate
 from app.core.errors import ServiceError
+from app.core.rules import RULE_SET_VERSION
 from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
 from app.ports import AllowlistVersion, Clock, EvidenceStore
 
@@ -57,6 +58,7 @@ class AllowlistService:
         if known:
             self._in_force = _in_force(known)
             if not self._file_rules:
+                self._reproject()
                 return
         try:
             self._activate(self._read())
@@ -64,6 +66,14 @@ class AllowlistService:
             if self._in_force is None:
                 raise
             self._keep_last_good(err)
+        self._reproject()
+
+    def _reproject(self) -> None:
+        """Make the maintained states anew when other rules or settings made them than the ones in force now."""
+        rule = self._rule
+        mark = f"rules {RULE_SET_VERSION}, {rule.by.value}, {rule.threshold}, {rule.aged_after_days}"
+        if self._store.reproject(mark, project=self.project):
+            log.info("every recipe was weighed by the rules in force (%s)", mark)
 
     def refresh(self) -> None:
         """Read the file again and put it into force; a broken one is only noted."""

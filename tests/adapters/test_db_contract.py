@@ -208,6 +208,17 @@ class TestKeep:
         kept = store.keep(run, received(run), project=RULES.project, classify=RULES.classify, allowlist_sha256=in_force)
         assert kept.created
 
+    def test_other_weighing_rules_compute_every_recipe_anew_once(self, store: EvidenceStore) -> None:
+        run = make_run(1)
+        keep(store, run)
+        assert store.reproject("two make it", project=RULES.project)
+        before = store.revision(run.recipe)
+        assert not store.reproject("two make it", project=RULES.project)
+        assert store.revision(run.recipe) == before
+        assert store.reproject("three make it", project=RULES.project)
+        assert before is not None
+        assert store.revision(run.recipe) == before + 1
+
 
 class TestLocations:
     def test_a_new_reference_is_added(self, store: EvidenceStore) -> None:

@@ -70,6 +70,7 @@ class MemoryStore(MemoryAttempts):
         self._events: list[Event] = []
         self._texts: dict[str, bytes] = {}
         self._state = _State()
+        self._projected_by = ""
 
     # --- keep ---
 
@@ -263,6 +264,15 @@ class MemoryStore(MemoryAttempts):
             self._state.allowlists.append(replace(version, seq=number))
             for run in self._runs():
                 self._state.standing[run.source_id] = classify(run)
+            for recipe in sorted(self._state.lines):
+                self._refresh(recipe, project)
+            return True
+
+    def reproject(self, mark: str, /, *, project: Project) -> bool:
+        with self._lock:
+            if self._projected_by == mark:
+                return False
+            self._projected_by = mark
             for recipe in sorted(self._state.lines):
                 self._refresh(recipe, project)
             return True

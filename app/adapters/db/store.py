@@ -149,6 +149,11 @@ class SqlEvidenceStore:
             patient=True,
         )
 
+    def reproject(self, mark: str, /, *, project: Project) -> bool:
+        return self._database.write(
+            lambda connection: allowlists.reproject(self._database, connection, mark, project=project), patient=True
+        )
+
     def allowlists(self) -> tuple[AllowlistVersion, ...]:
         with self._database.read() as connection:
             return allowlists.all_versions(connection)
@@ -188,6 +193,10 @@ class SqlEvidenceStore:
 
     def release(self, digest: Digest, holder: str, /) -> None:
         self._database.write(lambda connection: attempts.release(connection, digest, holder), relaxed=True)
+
+    def release_all(self) -> None:
+        """Give back the leases of killed processes; only for who is alone in the database and its archive."""
+        self._database.write(attempts.release_all, relaxed=True)
 
     def replay(self) -> Iterator[Event]:
         after = 0
