@@ -96,13 +96,29 @@ def same_party(slugs: Sequence[str]) -> Remark:
     )
 
 
-def copy_of(original: Original) -> Remark:
-    """A run that is not counted, and the one that is counted instead."""
+def one_party(slugs: Sequence[str]) -> Remark:
+    """The same, said about the recipe."""
+    return Remark(
+        SAME_PARTY,
+        f"{_sources(slugs)} are of one party: {len(slugs)} results, perhaps one interest",
+        {"sources": _joined(slugs)},
+    )
+
+
+def copy_of(original: Original, copier: str = "") -> Remark:
+    """A run that is not counted, and the one that is counted instead; with the copier's slug, said about the recipe."""
+    subject = f"the run of source {copier[:_SHORT]}… " if copier else ""
+    shared = _PRINTS.get(original.kind, original.kind)
     return Remark(
         COPY_OF,
-        f"shares {_PRINTS.get(original.kind, original.kind)} with the run {original.digest.hex[:_SHORT]}… of source"
+        f"{subject}shares {shared} with the run {original.digest.hex[:_SHORT]}… of source"
         f" {original.source_id[:_SHORT]}…, which was logged first; its passes are not counted",
-        {"digest": str(original.digest), "source": original.source_id[:32], "kind": original.kind},
+        {
+            "digest": str(original.digest),
+            "source": original.source_id[:32],
+            "kind": original.kind,
+            **({"copier": copier} if copier else {}),
+        },
     )
 
 

@@ -423,7 +423,7 @@ def test_a_copied_run_does_not_confirm(shared: tuple[str, str]) -> None:
     assert (found.state, found.confirming) == (State.SINGLE, 1)
     assert weights(found) == {ANN.slug: "counted", BOB.slug: "copy-of"}
     remark = next(one for one in found.remarks if one.code == "copy-of")
-    assert remark.data == {"digest": str(original.digest), "source": ANN.slug, "kind": shared[0]}
+    assert remark.data == {"digest": str(original.digest), "source": ANN.slug, "kind": shared[0], "copier": BOB.slug}
     assert codes(found, BOB) == ["copy-of"]
 
 
