@@ -409,7 +409,7 @@ class EvidenceStore(Protocol):
         """Put a version into force and re-classify everything; False when it already is in force."""
 
     def reproject(self, mark: str, /, *, project: Project) -> bool:
-        """Compute every recipe anew unless `mark` (rules and settings that weigh) made what is there; whether it did."""
+        """Compute every recipe anew unless `mark` (the rules that weigh) made what is there; whether it did."""
 
     def allowlists(self) -> tuple[AllowlistVersion, ...]:
         """Every version that was in force, oldest first; the last one is in force."""
