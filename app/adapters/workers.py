@@ -6,6 +6,7 @@ workers are started with; this module knows only the port.
 """
 
 import contextlib
+import ctypes
 import gc
 import logging
 import multiprocessing
@@ -21,13 +22,14 @@ from multiprocessing.connection import Connection
 from typing import Any, Final
 
 from app.core.bundle import Accepted, Rejected, Verdict
-from app.core.errors import JudgeCrashed, JudgeUnavailable
+from app.core.errors import InputError, JudgeCrashed, JudgeUnavailable, ServiceError
 from app.ports import Judge, JudgeJob
 
 log = logging.getLogger(__name__)
 
 _REMEMBERED_CRASHES: Final = 1024
 _START_TIMEOUT_SECONDS: Final = 60.0
+_PR_SET_PDEATHSIG: Final = 1
 
 JudgeFactory = Callable[[], Judge]
 """Builds the judge inside a worker; must pickle, so a module-level function or a dataclass with `__call__`."""
@@ -37,6 +39,13 @@ JudgeFactory = Callable[[], Judge]
 class _Worker:
     process: Any  # multiprocessing's processes share no public base class
     pipe: Connection
+
+    def gone(self) -> bool:
+        """Whether an idle worker ended unasked: it has nothing to say, so whatever is readable is the pipe's end."""
+        try:
+            return self.pipe.poll(0)
+        except (OSError, EOFError):
+            return True
 
     def end(self) -> None:
         with contextlib.suppress(OSError):
@@ -55,7 +64,8 @@ class WorkerJudge:
 
     `timeout_seconds` bounds one job on one worker, `memory_bytes` what a worker may map beyond its start.
     Workers are forked from a small server process that imported `preload` once, so that a replacement is quick
-    and the imported code is shared memory.
+    and the imported code is shared memory. When that server dies its workers die with it, and the next job starts
+    another one.
     """
 
     def __init__(
@@ -77,20 +87,23 @@ class WorkerJudge:
         self._missing = processes
         self._processes = processes
         self._closed = False
+        self._broken = ""
         self._crashes: OrderedDict[str, int] = OrderedDict()
 
     def start(self) -> None:
-        """Start every worker now instead of with the first jobs."""
-        started = []
+        """Start every worker now instead of with the first jobs; raises `InputError` for what no judge is made of."""
         for _ in range(self._processes):
-            with self._free:
-                if self._missing == 0:
-                    break
-                self._missing -= 1
-            started.append(self._spawn())
+            if not self._add():
+                return
+
+    def _add(self) -> bool:
+        """Start one missing worker; False when none is missing."""
         with self._free:
-            self._idle.extend(started)
-            self._free.notify_all()
+            if self._missing == 0 or self._closed:
+                return False
+            self._missing -= 1
+        self._give_back(self._spawn_counted())
+        return True
 
     def judge(self, job: JudgeJob, /) -> Verdict:
         """Judge on a worker; a job whose worker dies is tried once more on a fresh one.
@@ -127,10 +140,16 @@ class WorkerJudge:
         raise JudgeUnavailable(f"judging {key} ended its worker twice; no verdict was reached", hint="try again later")
 
     def ready(self) -> str:
-        """`ok`, or what is wrong; never blocks on a running job."""
+        """`ok`, or what is wrong; never blocks on a running job.
+
+        After a failed start it tries to start one, so that a service that is kept from traffic finds back by itself.
+        """
         if self._closed:
             return "closed"
-        return "ok"
+        if self._broken:
+            with contextlib.suppress(ServiceError):
+                self._add()
+        return self._broken or "ok"
 
     def pids(self) -> tuple[int, ...]:
         """Process ids of the idle workers, for memory figures and crash tests."""
@@ -154,8 +173,13 @@ class WorkerJudge:
                     raise JudgeUnavailable(
                         "the service is shutting down; no verdict was reached", hint="try again later"
                     )
-                if self._idle and not (fresh and self._missing):
-                    return self._idle.pop()
+                while self._idle and not (fresh and self._missing):
+                    worker = self._idle.pop()
+                    if not worker.gone():
+                        return worker
+                    log.warning("an idle judging worker ended (pid %s) and is replaced", worker.process.pid)
+                    worker.end()
+                    self._missing += 1
                 if self._missing:
                     self._missing -= 1
                     break
@@ -163,12 +187,7 @@ class WorkerJudge:
                     raise JudgeUnavailable(
                         f"no judging worker came free within {self._timeout:g} s", hint="try again later"
                     )
-        try:
-            return self._spawn()
-        except BaseException:
-            with self._free:
-                self._missing += 1
-            raise
+        return self._spawn_counted()
 
     def _give_back(self, worker: _Worker) -> None:
         with self._free:
@@ -178,28 +197,55 @@ class WorkerJudge:
                 return
         worker.end()
 
+    def _spawn_counted(self) -> _Worker:
+        """Start the worker that was taken off `_missing`, or put it back there."""
+        try:
+            worker = self._spawn()
+        except BaseException as err:
+            with self._free:
+                self._missing += 1
+                self._free.notify()
+            self._broken = "no judging worker can be started" if isinstance(err, JudgeUnavailable) else self._broken
+            raise
+        self._broken = ""
+        return worker
+
     def _spawn(self) -> _Worker:
+        try:
+            return self._start_one()
+        except (OSError, EOFError):
+            log.warning("the server of judging workers did not answer; starting another one")
+        try:
+            return self._start_one()
+        except (OSError, EOFError) as err:
+            raise JudgeUnavailable(
+                f"no judging worker could be started ({type(err).__name__})", hint="try again later"
+            ) from err
+
+    def _start_one(self) -> _Worker:
+        """A worker that is ready; `OSError` or `EOFError` while the fork server is being replaced."""
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
             target=_serve, args=(self._factory, theirs, self._memory), name="aicr-judge", daemon=True
         )
         try:
             process.start()
-        except OSError as err:
-            raise JudgeUnavailable(
-                f"no judging worker could be started: {err.strerror}", hint="try again later"
-            ) from err
+        except BaseException:
+            ours.close()
+            raise
         finally:
             theirs.close()
         worker = _Worker(process, ours)
         try:
-            started = ours.poll(_START_TIMEOUT_SECONDS) and ours.recv() == "ready"
+            said = ours.recv() if ours.poll(_START_TIMEOUT_SECONDS) else None
         except (EOFError, OSError):
-            started = False
-        if not started:
-            worker.end()
-            raise JudgeUnavailable("a judging worker ended while it started; see the log", hint="try again later")
-        return worker
+            said = None
+        if said == "ready":
+            return worker
+        worker.end()
+        if isinstance(said, InputError):
+            raise said
+        raise JudgeUnavailable("a judging worker ended while it started; see the log", hint="try again later")
 
     def _run(self, worker: _Worker, job: JudgeJob) -> Verdict:
         try:
@@ -218,7 +264,12 @@ def _serve(factory: JudgeFactory, pipe: Connection, memory_bytes: int) -> None:
     """The worker's loop: one job, one verdict. Any escape from the judge ends the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    judge = factory()
+    _die_with_parent()
+    try:
+        judge = factory()
+    except InputError as err:  # a setting: whoever started the service is told, in words that pickle
+        pipe.send(InputError(err.message, code=err.code, hint=err.hint, details=err.details))
+        return
     gc.collect()
     gc.freeze()
     _limit_memory(memory_bytes)
@@ -234,6 +285,12 @@ def _serve(factory: JudgeFactory, pipe: Connection, memory_bytes: int) -> None:
             log.exception("the judge raised")
             os._exit(70)
         pipe.send(verdict)
+
+
+def _die_with_parent() -> None:
+    """End with the fork server, which ends with the service: a job that hangs must not outlive a killed service."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _limit_memory(extra_bytes: int) -> None:

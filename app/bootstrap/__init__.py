@@ -1,5 +1,5 @@
 """The composition root: settings become adapters, adapters become services.
 
-`judging` is imported by judging workers and stays light; `container` builds the service, `offline` the commands that
-need no database.
+`judging` describes a judge and `judge_parts`, which workers load, makes one; `container` builds the service, `offline`
+the commands that need no database.
 """

@@ -14,12 +14,20 @@ from app.adapters.db.serve_lock import exclusive
 from app.adapters.db.session import Database
 from app.adapters.db.store import SqlEvidenceStore
 from app.adapters.files.watch import WatchedFile
-from app.adapters.oci import ByteBudget, OciArchive, OciRegistry, ReaderLimits, RegistryLogin, parse_logins
+from app.adapters.oci import (
+    ByteBudget,
+    OciArchive,
+    OciRegistry,
+    ReaderLimits,
+    RegistryLogin,
+    occupied,
+    parse_logins,
+)
 from app.adapters.workers import WorkerJudge
 from app.bootstrap.judging import BuildJudge
 from app.config import Settings
 from app.core.allowlist import MAX_ALLOWLIST_BYTES
-from app.core.errors import InputError, NotFoundError, ServiceError, StoreError
+from app.core.errors import ConflictError, InputError, NotFoundError, ServiceError, StoreError
 from app.core.gate import TrustedRegistries
 from app.core.verdict import ConfirmBy, ConfirmRule
 from app.ports import Clock
@@ -31,7 +39,9 @@ from app.services.rebuild import RebuildService
 
 log = logging.getLogger(__name__)
 
-_PRELOAD = ("app.bootstrap.judging",)
+_PRELOAD = ("app.bootstrap.judge_parts",)
+_SHARED_GRACE_SECONDS = 3600.0
+"""A younger bundle may be on its way into the database in another process; no ingest takes that long."""
 _MAX_CREDENTIALS_BYTES = 1 << 20
 
 Failpoint = Callable[[str], None]
@@ -130,26 +140,32 @@ def open_container(
     Raises `InputError`, `ConflictError` or `StoreError` with what to do when a part can not start.
     """
     with ExitStack() as stack:
-        factory = build_judge(settings)
-        factory()  # a bad trust root ends the start here, not in a worker
         stack.enter_context(exclusive(settings.database_url, holder))
         database = stack.enter_context(_database(settings, migrate=migrate))
+        occupancy = stack.enter_context(occupied(settings.archive))
+        if database.sqlite and not occupancy.alone:
+            raise ConflictError(
+                "the archive is in use by another service, which would take our bundles for orphans",
+                code="ARCHIVE_IN_USE",
+                hint="give every database an archive of its own: set ARCHIVE",
+            )
         store = SqlEvidenceStore(database, failpoint=failpoint)
         archive = OciArchive(
             settings.archive,
             tmp=_pull_directory(settings),
             limits=reader_limits(settings),
             failpoint=failpoint,
-            grace_seconds=0.0 if database.sqlite else settings.deadline_seconds,
+            grace_seconds=0.0 if occupancy.alone else _SHARED_GRACE_SECONDS,
         )
         judge = WorkerJudge(
-            factory,
+            build_judge(settings),
             processes=settings.verify_processes,
             timeout_seconds=settings.judge_timeout_seconds,
             memory_bytes=settings.judge_memory_bytes,
             preload=_PRELOAD,
         )
         stack.callback(judge.close)
+        judge.start()  # a bad trust root ends the start here; this process never loads one
         rule = confirm_rule(settings)
         watched = WatchedFile(settings.allowlist, max_bytes=MAX_ALLOWLIST_BYTES)
         allowlist = AllowlistService(
@@ -170,13 +186,14 @@ def open_container(
             store=store,
             verdicts=allowlist,
             clock=utc_now,
-            limits=IngestLimits(settings.pull_timeout_seconds, lease_seconds=settings.deadline_seconds + 10),
+            limits=IngestLimits(settings.pull_timeout_seconds),
             executor=executor,
             flights=flights,
             failpoint=failpoint,
         )
         rebuild = RebuildService(store=store, archive=archive, judge=judge, verdicts=allowlist)
-        _tidy(store, archive, settings)
+        _tidy(store, archive, settings, alone=occupancy.alone)
+        occupancy.share()
         yield Container(settings, store, archive, judge, ingest, rebuild, allowlist, rule, utc_now)
 
 
@@ -193,8 +210,10 @@ def _database(settings: Settings, *, migrate: bool) -> Iterator[Database]:
         database.close()
 
 
-def _tidy(store: SqlEvidenceStore, archive: OciArchive, settings: Settings) -> None:
+def _tidy(store: SqlEvidenceStore, archive: OciArchive, settings: Settings, *, alone: bool) -> None:
     """What a killed predecessor left behind, and attempts past their time."""
+    if alone:
+        store.release_all()
     swept = archive.sweep(store.knows)
     if swept:
         log.info("removed %d unfinished or unknown entries from the archive", swept)

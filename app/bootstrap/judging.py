@@ -1,16 +1,16 @@
-"""How a judge is made: in a command, or in each judging worker. Imports no database and no web framework."""
+"""How a judge is described: small enough for a process that never makes one, since Sigstore is half of its memory."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
 
-from app.adapters.files import ContentLimits, DirectoryReader
-from app.adapters.sigstore.roots import TrustRoots
-from app.adapters.sigstore.verifier import SignatureLimits, SigstoreVerifier
-from app.services.judge import JudgeService
+from app.ports import Judge
 
 
 @dataclass(frozen=True, slots=True)
 class BuildJudge:
-    """A picklable recipe for a judge; calling it loads the trust roots."""
+    """A picklable recipe for a judge; calling it, in a command or a worker, loads the parts and the trust roots."""
 
     trusted_root: str
     max_signature_bytes: int
@@ -19,21 +19,7 @@ class BuildJudge:
     max_path_bytes: int
     max_depth: int
 
-    def __call__(self) -> JudgeService:
+    def __call__(self) -> Judge:
         """The judge, with its roots from the `TRUSTED_ROOT` setting; raises `InputError` for a bad root."""
-        return self.with_roots(TrustRoots.from_setting(self.trusted_root))
-
-    def with_roots(self, roots: TrustRoots) -> JudgeService:
-        """The judge over roots that are loaded already."""
-        return JudgeService(self.reader(), SigstoreVerifier(roots, SignatureLimits(self.max_signature_bytes)))
-
-    def reader(self) -> DirectoryReader:
-        """What gathers a directory, within the limits."""
-        return DirectoryReader(
-            ContentLimits(
-                max_bytes=self.max_unpacked_bytes,
-                max_entries=self.max_files,
-                max_path_bytes=self.max_path_bytes,
-                max_depth=self.max_depth,
-            )
-        )
+        make = cast("Callable[[BuildJudge], Judge]", import_module("app.bootstrap.judge_parts").from_setting)
+        return make(self)

@@ -16,6 +16,7 @@ from app.adapters.oci.layout_tar import read_layout_tar
 from app.adapters.sigstore.roots import TrustRoots
 from app.adapters.sigstore.verifier import SignatureLimits, SignatureOnly, SigstoreVerifier
 from app.bootstrap.container import build_judge, confirm_rule, credentials, reader_limits, utc_now
+from app.bootstrap.judge_parts import with_roots
 from app.config import Settings
 from app.core.allowlist import MAX_ALLOWLIST_BYTES, Allowlist
 from app.core.allowlist_diff import VerdictDiff, diff_verdicts
@@ -38,7 +39,7 @@ def roots(settings: Settings, named: Sequence[str]) -> TrustRoots:
 @contextmanager
 def verify_service(settings: Settings, trusted_roots: Sequence[str]) -> Iterator[VerifyService]:
     """Judging in this process, over the local files and the network that the person named; needs no database."""
-    judge = build_judge(settings).with_roots(roots(settings, trusted_roots))
+    judge = with_roots(build_judge(settings), roots(settings, trusted_roots))
     limits = reader_limits(settings)
     with tempfile.TemporaryDirectory(prefix="aicr-verify-") as private:
         yield VerifyService(

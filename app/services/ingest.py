@@ -4,11 +4,12 @@ Reads are in `services.report`; what goes in and comes out, in `services.ingest_
 """
 
 import hashlib
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -20,9 +21,11 @@ from app.core.errors import (
     InputError,
     JudgeCrashed,
     JudgeUnavailable,
+    NotFoundError,
     ReferenceInvalid,
     RegistryNotTrusted,
     ServiceError,
+    StoreError,
 )
 from app.core.refs import Digest, OciRef
 from app.core.report import CauseClass, Exit, FailureCause, InputKind, StepName
@@ -39,9 +42,9 @@ from app.ports import (
     Judge,
     JudgeJob,
     Kept,
+    Pulled,
     PullOptions,
     Received,
-    Record,
 )
 from app.services.flights import Flights
 from app.services.ingest_types import BODY_TOO_LARGE, IngestRequest, IngestResult, Judged, Refused, Stored
@@ -72,13 +75,17 @@ class Verdicts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IngestLimits:
-    """What bounds one ingest; times in seconds."""
+    """What bounds one ingest; times in seconds.
+
+    A lease is prolonged while its holder works, so it can be short: after a crash nobody waits longer than that.
+    """
 
     pull_timeout_seconds: float
-    lease_seconds: float = 120.0
+    lease_seconds: float = 15.0
 
 
 _LEASE_POLL_SECONDS = 0.05
+_LEASE_POLL_SLOWEST_SECONDS = 0.4
 
 
 def _no_failpoint(_name: str) -> None:
@@ -150,6 +157,7 @@ class IngestService:
                 source=result.record.run.source,
                 recipe=result.record.run.recipe,
             )
+            self.failpoint("answering")
         return result
 
     def _submit(self, request: IngestRequest, ref: OciRef, digest: Digest) -> IngestResult:
@@ -164,10 +172,14 @@ class IngestService:
         keeping = not (request.dry_run or request.verify_only)
         try:
             artifact = self.source.resolve(ref, options)
-            if keeping and (known := self._already_kept(artifact, request)) is not None:
-                self.store.add_location(digest, received)
-                return Stored(created=False, record=known)
-            with self._turn(digest, wait=keeping), self.source.pull(artifact, options) as pulled:
+            if keeping and (known := self._already_kept(artifact, request, received)):
+                return known
+            with ExitStack() as stack:
+                if keeping:
+                    waited = stack.enter_context(self._turn(digest))
+                    if waited and (known := self._already_kept(artifact, request, received)):
+                        return known
+                pulled = stack.enter_context(self._bundle(artifact, options, keeping=keeping))
                 self.failpoint("fetched")
                 verdict = self.judge.judge(
                     JudgeJob(
@@ -235,33 +247,73 @@ class IngestService:
         after = self.verdicts.project(replace(base, runs=(*base.runs, verdict.run)))
         return replace(judged, before=before, after=after)
 
-    def _already_kept(self, artifact: Artifact, request: IngestRequest) -> Record | None:
-        """The record of exactly this artifact and its only signature, when no pointer claim is left to check."""
+    def _already_kept(self, artifact: Artifact, request: IngestRequest, received: Received) -> Stored | None:
+        """The answer for exactly this artifact and its only signature, when no pointer claim is left to check.
+
+        A record whose bytes the archive lost is taken in again instead, which brings them back.
+        """
         if request.pointer is not None or len(artifact.signatures) != 1:
             return None
-        return self.store.find_by_signature(artifact.digest, signature_sha256(artifact.signatures[0]))
+        signature = signature_sha256(artifact.signatures[0])
+        record = self.store.find_by_signature(artifact.digest, signature)
+        if record is None or not self.archive.holds(artifact.digest, signature):
+            return None
+        self.store.add_location(artifact.digest, received)
+        return Stored(created=False, record=record)
 
     @contextmanager
-    def _turn(self, digest: Digest, *, wait: bool) -> Iterator[None]:
-        """Hold the lease of `digest`, so that other processes do not fetch it at the same time."""
-        if not wait:
-            yield
-            return
+    def _bundle(self, artifact: Artifact, options: PullOptions, *, keeping: bool) -> Iterator[Pulled]:
+        """The unpacked bundle; a digest that the archive holds whole is not fetched a second time."""
+        with ExitStack() as stack:
+            held = None
+            if keeping:
+                with suppress(NotFoundError, StoreError):
+                    held = stack.enter_context(self.archive.open(artifact.digest))
+            yield held or stack.enter_context(self.source.pull(artifact, options))
+
+    @contextmanager
+    def _turn(self, digest: Digest) -> Iterator[bool]:
+        """Hold the lease of `digest`, so that nobody else fetches it at the same time; whether that took waiting."""
         holder = uuid.uuid4().hex
-        waited = 0.0
-        while not self.store.lease(digest, holder, now=self.clock(), seconds=self.limits.lease_seconds):
+        waited, pause = 0.0, _LEASE_POLL_SECONDS
+        while not self._take_lease(digest, holder):
             if waited >= self.limits.pull_timeout_seconds:
                 raise FetchError(
                     f"{digest} is being taken in by another process",
                     retry_after_seconds=2,
                     hint="try again in a moment; the answer will then be there",
                 )
-            self.pause(_LEASE_POLL_SECONDS)
-            waited += _LEASE_POLL_SECONDS
+            self.pause(pause)
+            waited += pause
+            pause = min(pause * 1.5, _LEASE_POLL_SLOWEST_SECONDS)
+        try:
+            with self._prolonged(digest, holder):
+                yield waited > 0
+        finally:
+            self.store.release(digest, holder)
+
+    @contextmanager
+    def _prolonged(self, digest: Digest, holder: str) -> Iterator[None]:
+        """Keep a lease alive on a thread of its own while its holder fetches and judges."""
+        done = threading.Event()
+
+        def prolong() -> None:
+            while not done.wait(self.limits.lease_seconds / 3):
+                try:
+                    self._take_lease(digest, holder)
+                except StoreError:
+                    continue  # two more tries before it expires
+
+        thread = threading.Thread(target=prolong, name="aicr-lease", daemon=True)
+        thread.start()
         try:
             yield
         finally:
-            self.store.release(digest, holder)
+            done.set()
+            thread.join()
+
+    def _take_lease(self, digest: Digest, holder: str) -> bool:
+        return self.store.lease(digest, holder, now=self.clock(), seconds=self.limits.lease_seconds)
 
     def _note_error(self, request: IngestRequest, digest: Digest, err: ServiceError) -> None:
         verdict_reached = isinstance(err, RegistryNotTrusted | JudgeCrashed) or (

@@ -15,5 +15,4 @@ def app() -> FastAPI:
     stack = ExitStack()
     container = stack.enter_context(open_container(load_settings()))
     atexit.register(stack.close)
-    container.judge.start()
     return create_app(container)

@@ -9,6 +9,7 @@ from app.adapters.oci.auth import RegistryLogin, parse_logins
 from app.adapters.oci.codes import FETCH_CODES, OVERSIZE_CODES, FetchCode
 from app.adapters.oci.layout_tar import read_layout_tar
 from app.adapters.oci.limits import ByteBudget, ReaderLimits
+from app.adapters.oci.occupancy import Occupancy, occupied
 from app.adapters.oci.pack import BundleArtifact, SignatureArtifact, default_tag, describe_bundle, describe_signature
 from app.adapters.oci.reader import OciRegistry
 
@@ -19,6 +20,7 @@ __all__ = [
     "ByteBudget",
     "FetchCode",
     "HostRules",
+    "Occupancy",
     "OciArchive",
     "OciRegistry",
     "ReaderLimits",
@@ -27,6 +29,7 @@ __all__ = [
     "default_tag",
     "describe_bundle",
     "describe_signature",
+    "occupied",
     "parse_logins",
     "read_layout_tar",
 ]

@@ -6,12 +6,13 @@ one; whatever no record names is swept at start.
 
 import fcntl
 import hashlib
+import logging
 import os
 import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +39,10 @@ from app.core.errors import ConflictError, FetchError, NotFoundError, StoreError
 from app.core.refs import Digest
 from app.ports import Artifact, Pulled
 
+log = logging.getLogger(__name__)
+
 _TEMPORARY = ".tmp-"
+_SAMPLE = 128  # bundles that are looked at before a sweep
 _HEX = re.compile(r"[0-9a-f]{64}")
 _COPY_BYTES = 256 << 10
 MAX_SIGNATURES = 4096
@@ -195,18 +199,41 @@ class OciArchive:
             return True
 
     def sweep(self, known: Callable[[Digest, str], bool], /) -> int:
-        """Remove temporary names, bundles and signatures that `known(digest, signature sha256)` denies."""
+        """Remove temporary names, bundles and signatures that `known(digest, signature sha256)` denies.
+
+        Crashes leave a few. Where most bundles are unknown, the database is another one or an older one, and the
+        archive is what it could be made whole from: nothing is removed then.
+        """
         gone = 0
         with _storage():
             for shard in self._shards():
                 for path in list(shard.iterdir()):
                     if path.name.startswith(_TEMPORARY) and self._old(path):
                         self._drop_temporary(shard, path)
-            for digest in list(self.digests()):
+            digests = list(self.digests())
+            if self._mostly_unknown(digests, known):
+                return 0
+            for digest in digests:
                 with self._locked(digest) as target:
                     if target.is_dir() and self._old(target / INDEX_FILE):
                         gone += self._sweep_layout(target, digest, known)
         return gone
+
+    def _mostly_unknown(self, digests: Sequence[Digest], known: Callable[[Digest, str], bool]) -> bool:
+        """Whether most of a sample, which digests in their order are, has no record at all."""
+        unknown = 0
+        for digest in digests[:_SAMPLE]:
+            try:
+                held = self._listed(self._layout(digest))
+            except (NotFoundError, StoreError):
+                continue
+            unknown += not any(known(digest, _content(entry)) for entry in held)
+        if unknown <= _SAMPLE // 2:
+            return False
+        log.error(
+            "nothing is swept: %d of %d archived bundles have no record; is this their database?", unknown, _SAMPLE
+        )
+        return True
 
     def _sweep_layout(self, target: Path, digest: Digest, known: Callable[[Digest, str], bool]) -> int:
         layout = Layout(target, self._limits)
@@ -227,6 +254,8 @@ class OciArchive:
         for path in (target / BLOBS).iterdir():
             if path.name not in wanted:
                 path.unlink()
+        for path in target.glob(f"{_TEMPORARY}*"):
+            path.unlink()
         return len(held) - len(kept)
 
     def _discard(self, target: Path) -> None:
@@ -319,7 +348,7 @@ def _damage() -> Iterator[None]:
         raise StoreError(
             f"the archived bundle is damaged: {err.message}",
             code="ARCHIVE_DAMAGED",
-            hint="restore this bundle's directory from a backup, or ingest it again",
+            hint="restore this bundle's directory from a backup, or remove it and ingest the bundle again",
         ) from err
 
 

@@ -29,7 +29,6 @@ def run(options: argparse.Namespace) -> int:
         _serve_many(settings)
         return OK
     with open_container(settings) as container:
-        container.judge.start()
         _serve(container)
     return OK
 
