@@ -635,3 +635,43 @@ def test_a_date_in_the_future_is_age_zero() -> None:
     assert found.sources[0].age_days == 0
     assert found.next_change is not None
     assert found.next_change > NOW
+
+
+# --- the worked example of docs/corroboration.md ---------------------------------------------------
+
+TRY = workflow("refs/heads/try")
+
+
+def example_runs() -> list[Run]:
+    return [
+        make_run(workflow(), days=5),
+        make_run(TRY, days=1),
+        make_run(ANN, "failed", days=20),
+        make_run(ANN, days=3, prints=[SNAPSHOT]),
+        make_run(BOB, days=2, prints=[SNAPSHOT]),
+        make_run(STRANGER, "failed", days=0),
+    ]
+
+
+def test_worked_example_is_confirmed_by_two_of_six_records() -> None:
+    found = verdict_of(example_runs(), ANN, BOB, patterns=[PATTERN])
+    row = row_of(found)
+    assert (found.state, row.passes, row.fails, row.reported) == (State.CONFIRMED, 2, 0, 1)
+    assert weights(found) == {
+        workflow().slug: "counted",
+        TRY.slug: "same-signer",
+        ANN.slug: "counted",
+        BOB.slug: "copy-of",
+        STRANGER.slug: "reported",
+    }
+
+
+def test_worked_example_goes_on() -> None:
+    without_ann = verdict_of(example_runs(), BOB, patterns=[PATTERN])
+    assert (without_ann.state, weights(without_ann)[BOB.slug]) == (State.CONFIRMED, "counted")
+    moved_on = verdict_of(example_runs(), ANN, BOB, patterns=[PATTERN], catalogue=[version(), version(OLDER)])
+    assert (moved_on.state, moved_on.current_state) == (State.CONFIRMED, State.UNTESTED)
+    assert [(item.code, item.needed) for item in moved_on.missing] == [("no-evidence", 2)]
+    failing = verdict_of([*example_runs(), make_run(ANN, "failed", days=0.5)], ANN, BOB, patterns=[PATTERN])
+    assert (failing.state, failing.missing[0].source) == (State.CONTESTED, ANN.slug)
+    assert weights(failing)[BOB.slug] == "copy-of"
