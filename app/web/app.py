@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
+from anyio import CapacityLimiter
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -20,7 +21,7 @@ from app.web import middleware, pages
 from app.web.api import allowlist, answer, attempts, evidence, recipes, system
 from app.web.bodies import invalid_fields
 from app.web.caching import TagCache
-from app.web.context import Container, Context
+from app.web.context import UNPACKING_AT_ONCE, Container, Context
 from app.web.limits import ClientBuckets, TokenBucket
 from app.web.problems import Answer, answer_of, problem_response
 
@@ -81,7 +82,7 @@ def _context(container: Container) -> Context:
         recipes=recipes_,
     )
     catalogue = CatalogueService(store=container.store, clock=container.clock, project=container.allowlist.project)
-    return Context(container, recipes_, records, catalogue)
+    return Context(container, recipes_, records, catalogue, CapacityLimiter(UNPACKING_AT_ONCE))
 
 
 def _wrap(app: FastAPI, container: Container, monotonic: Callable[[], float]) -> None:

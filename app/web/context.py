@@ -4,12 +4,15 @@ Routes stay five lines: they parse, ask one of these, and return a schema.
 """
 
 import hmac
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from pydantic import SecretStr
 from starlette.requests import Request
+from starlette.responses import Response
 
 from app.config import Settings
 from app.core.errors import ForbiddenError
@@ -82,6 +85,10 @@ class Container(Protocol):
         """The state of each part by name; `ok` when it answers."""
 
 
+UNPACKING_AT_ONCE = 4
+"""Reads that unpack a bundle or judge it again; more of them wait without holding a thread or a directory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """The services behind the routes."""
@@ -90,6 +97,11 @@ class Context:
     recipes: RecipeReading
     records: RecordReading
     catalogue: CatalogueService
+    unpacking: CapacityLimiter
+
+    async def apart(self, work: Callable[[], Response]) -> Response:
+        """Do `work`, which unpacks a bundle, beside the threads that serve cheap reads."""
+        return await run_sync(work, limiter=self.unpacking)
 
 
 def context(request: Request) -> Context:

@@ -3,6 +3,7 @@
 import io
 import os
 import tarfile
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -84,6 +85,42 @@ def test_the_archive_is_a_tar_as_an_attachment(client: httpx.Client, digest: str
     assert answer.headers["content-disposition"] == f"attachment; filename*=UTF-8''{digest[7:]}.tar"
     with tarfile.open(fileobj=io.BytesIO(answer.content)) as tar:
         assert tar.getnames() == list(FILES)
+
+
+def test_many_unpackings_wait_without_blocking_a_read(
+    container: FakeContainer, client: httpx.Client, digest: str
+) -> None:
+    """60 readers of files, and never more than four unpacked bundles; the recipes answer meanwhile."""
+    release = threading.Event()
+    now, most = 0, 0
+    lock = threading.Lock()
+
+    def hold(_: Path) -> None:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        release.wait(20)
+        with lock:
+            now -= 1
+
+    container.archive.planted = hold
+    statuses: list[int] = []
+
+    def read() -> None:
+        with httpx.Client(base_url=client.base_url, trust_env=False, timeout=30) as own:
+            statuses.append(own.get(f"/evidence/{digest}/files/recipe.yaml").status_code)
+
+    threads = [threading.Thread(target=read) for _ in range(60)]
+    for thread in threads:
+        thread.start()
+    while now < 4:
+        threading.Event().wait(0.01)
+    assert client.get("/recipes", timeout=5).status_code == 200
+    release.set()
+    for thread in threads:
+        thread.join(20)
+    assert (statuses, most) == ([200] * 60, 4)
 
 
 def test_only_accepted_digests_are_served(container: FakeContainer, client: httpx.Client) -> None:

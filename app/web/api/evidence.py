@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from app.core.markdown import render_markdown
+from app.core.refs import Digest
 from app.services.ingest_types import Judged, Refused, Stored
 from app.services.masking import Masking
 from app.services.records import shown_report
@@ -89,38 +90,44 @@ def get_evidence(request: Request, digest: DigestPath) -> Response:
 
 
 @router.get("/evidence/{digest}/archive", response_class=Response)
-def get_archive(request: Request, digest: DigestPath) -> Response:
+async def get_archive(request: Request, digest: DigestPath) -> Response:
     """The whole artifact with its signatures as an OCI-layout tar that `verify` accepts offline."""
-    return archive_response(request, context(request), digest_of(digest))
+    here, wanted = context(request), digest_of(digest)
+    return await here.apart(lambda: archive_response(request, here, wanted))
 
 
 @router.get("/evidence/{digest}/files/{path:path}", response_class=Response)
-def get_file(request: Request, digest: DigestPath, path: str) -> Response:
+async def get_file(request: Request, digest: DigestPath, path: str) -> Response:
     """One file of the bundle, as an attachment: it was written by a stranger and may hold secrets."""
-    return file_response(request, context(request), digest_of(digest), path)
+    here, wanted = context(request), digest_of(digest)
+    return await here.apart(lambda: file_response(request, here, wanted, path))
 
 
 @router.get("/evidence/{digest}/{source}/report", response_model=dict[str, object])
-def get_report(
+async def get_report(
     request: Request,
     digest: DigestPath,
     source: SourcePath,
     format: Format = "json",  # noqa: A002 - the parameter's public name
 ) -> Response:
     """The verification report, judged anew from the archived bytes."""
+    here, wanted = context(request), digest_of(digest)
+    return await here.apart(lambda: _report(request, wanted, source, format))
+
+
+def _report(request: Request, digest: Digest, source: str, form: str) -> Response:
     here = context(request)
-    record = here.records.record(digest_of(digest), source)
-    masking = Masking(here.container.allowlist.current().allowlist)
+    record = here.records.record(digest, source)
+    in_force = here.container.allowlist.current()
+    masking = Masking(in_force.allowlist)
 
     def render() -> Rendered:
-        report = here.records.report(record)
-        if format == "markdown":
-            text = render_markdown(shown_report(report, masking))
-            return Rendered(text.encode(), "text/markdown; charset=utf-8")
-        return Rendered(bytes(JSONResponse(shown_report(report, masking).to_json()).body))
+        report = shown_report(here.records.report(record), masking)
+        if form == "markdown":
+            return Rendered(render_markdown(report).encode(), "text/markdown; charset=utf-8")
+        return Rendered(bytes(JSONResponse(report.to_json()).body))
 
-    key = ("report", record.run.digest, record.run.source_id, format, here.container.allowlist.current().sha256)
-    return conditional(request, key, render)
+    return conditional(request, ("report", record.run.digest, record.run.source_id, form, in_force.sha256), render)
 
 
 @router.get("/evidence/{digest}/{source}/predicate", response_class=Response)
