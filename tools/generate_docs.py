@@ -4,18 +4,31 @@ Usage: .venv/bin/python tools/generate_docs.py [--check]
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from app.core.rules import RULES, Rule, RuleKind  # noqa: E402  the path above comes first
+from app.adapters.oci.codes import FETCH_CODES  # noqa: E402  the path above comes first
+from app.core.canonical.refusals import Refusal  # noqa: E402
+from app.core.error_codes import (  # noqa: E402
+    ALLOWLIST_RULES,
+    OPERATION,
+    RECIPE_CURES,
+    REFUSALS,
+    SET_ASIDE,
+    STALENESS,
+    ErrorCode,
+)
+from app.core.rules import RULES, Rule, RuleKind  # noqa: E402
 from app.web.apidoc import render_api_page  # noqa: E402
 from app.web.app import bare_app  # noqa: E402
 from app.web.openapi import contract, reference  # noqa: E402
+from app.web.problems import PROBLEMS  # noqa: E402
 
 VERIFICATION = ROOT / "docs" / "verification.md"
+ERRORS = ROOT / "docs" / "errors.md"
 API = ROOT / "docs" / "api.md"
 OPENAPI = ROOT / "tests" / "assets" / "openapi.json"
 
@@ -82,6 +95,80 @@ def _table(rules: list[Rule]) -> str:
     return "\n".join(lines) + "\n"
 
 
+_ERRORS_HEAD = """\
+# Errors
+
+<!-- Made by tools/generate_docs.py from the code tables; change them there. -->
+
+Every error carries a stable code; its meaning never changes. Over HTTP an error is the envelope `{code, message,
+details, requestId, timestamp, retryable}`: `code` is one of the first table, a finer code stands in
+`details.cause`, `details.code` or `details.reason`. Commands print the code and its cure on stderr. A message says
+what was expected and what was found.
+"""
+
+_EXITS = """\
+## Exit codes of the commands
+
+| exit | meaning | what to do |
+|---|---|---|
+| 0 | done; for `verify`: valid, or valid and waiting for a signature | |
+| 1 | differences were found (`check-tree`, `index --check`) | correct what the lines name |
+| 2 | refused: bad input, an invalid bundle, or one with recorded phase failures | read the code and its cure |
+| 3 | not found | check the name |
+| 4 | not authorised | check the token |
+| 5 | no verdict was reached: a registry or the storage did not answer | try again |
+| 6 | the service can not be reached, or answers that it is unavailable | start it, or try again |
+| 7 | too many requests | wait, then try again |
+| 8 | a fault of the program | report it |
+| 9 | stopped by the user | |
+"""
+
+
+def errors_page() -> str:
+    """`docs/errors.md`."""
+    http = "\n".join(
+        f"| `{code}` | {problem.status} | {'yes' if problem.retryable else 'no'} | {problem.meaning} | {problem.cure} |"
+        for code, problem in PROBLEMS.items()
+    )
+    rules = "\n".join(
+        f"| `{code}` | {rule.id} | {rule.title} | {rule.cure} |"
+        for rule in RULES.values()
+        for code in (rule.code, *rule.subcodes)
+    )
+    parts = (
+        _ERRORS_HEAD,
+        "## Answers of the service",
+        f"| code | status | again later | meaning | cure |\n|---|---|---|---|---|\n{http}",
+        _EXITS.rstrip("\n"),
+        "## Rules of a verdict",
+        "What each rule asks for is told in [verification.md](verification.md).",
+        f"| code | rule | what did not hold | cure |\n|---|---|---|---|\n{rules}",
+        "## Other refusals of a bundle",
+        _codes(REFUSALS.values()),
+        "## Reading a registry",
+        _codes(ErrorCode(entry.code, entry.cause, entry.cure) for entry in FETCH_CODES.values()),
+        "## Recipes that get no digest",
+        "Named in `details.refusal`; [digest.md](digest.md) says more.",
+        _codes(ErrorCode(refusal.name, f"{refusal.value}.", RECIPE_CURES[refusal]) for refusal in Refusal),
+        "## Allowlist files",
+        "Named in `details.rule`.",
+        _codes(ALLOWLIST_RULES.values()),
+        "## Records that count nowhere",
+        "Shown beside a recipe as `setAside`.",
+        _codes(SET_ASIDE.values()),
+        "## Records that are not current",
+        _codes(STALENESS.values()),
+        "## Running the service and the commands",
+        _codes(OPERATION.values()),
+    )
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _codes(entries: Iterable[ErrorCode]) -> str:
+    lines = [f"| `{entry.code}` | {entry.cause} | {entry.cure} |" for entry in entries]
+    return "\n".join(["| code | cause | cure |", "|---|---|---|", *lines])
+
+
 def api_page() -> str:
     """`docs/api.md`."""
     return render_api_page(reference(contract(bare_app())))
@@ -92,7 +179,12 @@ def openapi_snapshot() -> str:
     return contract(bare_app()).decode() + "\n"
 
 
-PAGES: Mapping[Path, Callable[[], str]] = {VERIFICATION: verification_page, API: api_page, OPENAPI: openapi_snapshot}
+PAGES: Mapping[Path, Callable[[], str]] = {
+    VERIFICATION: verification_page,
+    ERRORS: errors_page,
+    API: api_page,
+    OPENAPI: openapi_snapshot,
+}
 
 
 def main(arguments: list[str]) -> int:

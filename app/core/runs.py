@@ -20,6 +20,7 @@ from app.core.party import is_personal_address, visible
 from app.core.recipe import Recipe
 from app.core.refs import Digest
 from app.core.remarks import is_mutable
+from app.core.versions import normalized_commit
 
 K8S_CONSTRAINT: Final = "K8s.server.version"
 MAX_CONSTRAINT_CHARS: Final = 256
@@ -59,7 +60,7 @@ def make_run(parts: RunParts) -> Run:
         predicate_type=signature.statement.predicate_type,
         recipe_digest=predicate.recipe.digest,
         aicr_version=predicate.aicr_version,
-        aicr_commit=predicate.aicr_commit,
+        aicr_commit=normalized_commit(predicate.aicr_commit),
         k8s_version=predicate.fingerprint.k8s_version.value,
         k8s_constraint=visible(recipe.constraint(K8S_CONSTRAINT))[:MAX_CONSTRAINT_CHARS],
         attested_at=predicate.attested_at,

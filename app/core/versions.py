@@ -15,6 +15,7 @@ _SEMVER = re.compile(
     rf"v(?P<major>{_NUMBER})(?:\.(?P<minor>{_NUMBER})(?:\.(?P<patch>{_NUMBER})"
     rf"(?:-(?P<pre>{_IDENTIFIER}(?:\.{_IDENTIFIER})*))?(?:\+{_IDENTIFIER}(?:\.{_IDENTIFIER})*)?)?)?"
 )
+_COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _MAX_CHARS = 256  # longer than any version; a signed predicate may hold anything
 
 
@@ -42,6 +43,12 @@ def parse(version: str) -> Semver | None:
     if any(part.isdigit() and len(part) > 1 and part[0] == "0" for part in pre):
         return None
     return Semver(match["major"], match["minor"] or "0", match["patch"] or "0", pre)
+
+
+def normalized_commit(text: str) -> str:
+    """A build commit in lower case; empty unless it is 7 to 40 hex characters (F1-F4, corroboration 2.4)."""
+    commit = text.lower()
+    return commit if _COMMIT.fullmatch(commit) else ""
 
 
 def is_release(version: str) -> bool:

@@ -183,7 +183,7 @@ _LINE = {
     "links": dict(recipe_links(RECIPE)),
 }
 _MISSING = {
-    "code": "MORE_SIGNERS",
+    "code": "more-signers",
     "message": "one more signer for deployment/operator-health",
     "phase": "deployment",
     "name": "operator-health",
@@ -230,7 +230,7 @@ _ATTEMPT = {
     "digest": DIGEST,
     "outcome": "refused",
     "step": "signature-verify",
-    "code": "S5_BASE64",
+    "code": "S5_BASE64_NOT_CANONICAL",
     "cause": {"class": "signature", "detail": "expected canonical base64 in the payload"},
     "firstAt": "2026-05-08T10:25:02Z",
     "lastAt": "2026-05-08T10:31:44Z",

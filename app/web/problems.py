@@ -28,46 +28,111 @@ RETRY_AFTER_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One row of the table: status, whether the same request may succeed later, and what it means."""
+    """One row of the table: status, whether the same request may succeed later, what it means and what to do."""
 
     status: int
     retryable: bool
     meaning: str
+    cure: str
 
 
 PROBLEMS: Mapping[str, Problem] = {
     "INVALID_REQUEST": Problem(
-        400, retryable=False, meaning="the request is not what was asked for; the message says where"
+        400,
+        retryable=False,
+        meaning="the request is not what was asked for; the message says where",
+        cure="correct what the message names; `/docs` shows the shape",
     ),
-    "UNAUTHORIZED": Problem(401, retryable=False, meaning="the bearer token is missing or wrong"),
-    "FORBIDDEN": Problem(403, retryable=False, meaning="the setting that would open this route is not set"),
+    "UNAUTHORIZED": Problem(
+        401,
+        retryable=False,
+        meaning="the bearer token is missing or wrong",
+        cure="send `Authorization: Bearer` with the token of this route",
+    ),
+    "FORBIDDEN": Problem(
+        403,
+        retryable=False,
+        meaning="the setting that would open this route is not set",
+        cure="set the token that the message names, then restart the service",
+    ),
     "REGISTRY_NOT_TRUSTED": Problem(
         403,
         retryable=False,
         meaning="the reference is outside the trusted registries; decided before any network access",
+        cure="push to a trusted registry, or add the setting line of the answer",
     ),
-    "NOT_FOUND": Problem(404, retryable=False, meaning="nothing is known under this name"),
-    "METHOD_NOT_ALLOWED": Problem(405, retryable=False, meaning="`Allow` names the methods of this path"),
-    "CANCELED": Problem(408, retryable=False, meaning="the request did not arrive whole in time"),
-    "CONFLICT": Problem(409, retryable=False, meaning="the request contradicts what is stored or in force"),
+    "NOT_FOUND": Problem(
+        404,
+        retryable=False,
+        meaning="nothing is known under this name",
+        cure="check the name; the lists show what is known",
+    ),
+    "METHOD_NOT_ALLOWED": Problem(
+        405,
+        retryable=False,
+        meaning="`Allow` names the methods of this path",
+        cure="use a method that `Allow` names",
+    ),
+    "CANCELED": Problem(
+        408,
+        retryable=False,
+        meaning="the request did not arrive whole in time",
+        cure="send the body faster, in one piece",
+    ),
+    "CONFLICT": Problem(
+        409,
+        retryable=False,
+        meaning="the request contradicts what is stored or in force",
+        cure="read what is in force, then decide again",
+    ),
     "PAYLOAD_TOO_LARGE": Problem(
-        413, retryable=False, meaning="a body, a blob or an unpacked bundle is over its limit"
+        413,
+        retryable=False,
+        meaning="a body, a blob or an unpacked bundle is over its limit",
+        cure="make it smaller, or ask the operator to raise the limit",
     ),
     "UNSUPPORTED_MEDIA_TYPE": Problem(
-        415, retryable=False, meaning="the body is neither of the media types of this route"
+        415,
+        retryable=False,
+        meaning="the body is neither of the media types of this route",
+        cure="send `Content-Type: application/json`, or `application/yaml` with a YAML body",
     ),
     "EVIDENCE_REFUSED": Problem(
-        422, retryable=False, meaning="the bundle was judged and does not count; `details` has step, code and cause"
+        422,
+        retryable=False,
+        meaning="the bundle was judged and does not count; `details` has step, code and cause",
+        cure="look the code of `details` up in docs/errors.md; the bundle is judged anew each time",
     ),
-    "JUDGE_CRASHED": Problem(422, retryable=False, meaning="this bundle ended its judging worker twice"),
+    "JUDGE_CRASHED": Problem(
+        422,
+        retryable=False,
+        meaning="this bundle ended its judging worker twice",
+        cure="verify the bundle with the command line; report it if it is honest",
+    ),
     "RATE_LIMIT_EXCEEDED": Problem(
-        429, retryable=True, meaning="too many requests; `Retry-After` says how long to wait"
+        429,
+        retryable=True,
+        meaning="too many requests; `Retry-After` says how long to wait",
+        cure="wait as long as `Retry-After` says",
     ),
-    "INTERNAL": Problem(500, retryable=True, meaning="a fault of the service; quote the request id"),
+    "INTERNAL": Problem(
+        500,
+        retryable=True,
+        meaning="a fault of the service; quote the request id",
+        cure="try again; report it with the request id",
+    ),
     "SERVICE_UNAVAILABLE": Problem(
-        503, retryable=True, meaning="no verdict was reached; `Retry-After` says when to try again"
+        503,
+        retryable=True,
+        meaning="no verdict was reached; `Retry-After` says when to try again",
+        cure="try again when `Retry-After` says",
     ),
-    "TIMEOUT": Problem(504, retryable=True, meaning="the answer took longer than a request may"),
+    "TIMEOUT": Problem(
+        504,
+        retryable=True,
+        meaning="the answer took longer than a request may",
+        cure="try again, or ask for less",
+    ),
 }
 """Every code that this service answers with."""
 

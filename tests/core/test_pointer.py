@@ -230,6 +230,7 @@ def test_the_writer_sorts_keys_and_indents_by_two() -> None:
 
 
 def test_the_writers_list_items_are_indented_by_two_not_four() -> None:
+    """P13."""
     text = dump_pointer(Pointer(recipe="r", predicate_type=V1)).decode()
     assert "attestations:\n  - " in text
     assert "\n    - " not in text
@@ -318,6 +319,7 @@ def test_only_an_unsigned_pointer_to_a_pushed_bundle_can_be_signed() -> None:
 
 
 def test_the_pointers_digest_pins_whatever_its_reference_names() -> None:
+    """O8."""
     digest = f"sha256:{HEX}"
     for oci in (
         "ghcr.io/owner/aicr-evidence:v1",
@@ -334,6 +336,7 @@ def test_a_registry_port_is_no_tag() -> None:
 
 
 def test_a_pointer_without_a_reference_needs_one_from_the_caller() -> None:
+    """O9: without a digest the reference stays as it is."""
     unpushed = Pointer(recipe="r", predicate_type=V3)
     with pytest.raises(PointerInvalid, match="no reference"):
         pull_reference(unpushed)

@@ -8,13 +8,13 @@ from app.core.produce.bundle import (
     generated_bom,
     manifest_json,
     media_type,
-    normalized_commit,
     timestamp,
 )
 from app.core.produce.ctrf import Check, Report, RuntimeProvenance, status_of_exit_code
 from app.core.produce.plain_yaml import plain_yaml, reads_as_text
 from app.core.produce.snapshot import Captured, Counted, Fingerprint, Snapshot
 from app.core.produce.statements import artifact_statement, local_statement
+from app.core.versions import normalized_commit
 
 __all__ = [
     "Captured",

@@ -4,7 +4,6 @@ Pure and deterministic: the same input gives the same bytes. Writing, pushing an
 """
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from app.core.produce.snapshot import Fingerprint, Snapshot
 from app.core.produce.statements import local_statement
 from app.core.recipe import Recipe
 from app.core.statement import RECIPE_EVIDENCE_V3
+from app.core.versions import normalized_commit
 
 SCHEMA_VERSION: Final = "1.0.0"
 MAX_BOM_BYTES: Final = 8 << 20
@@ -35,7 +35,6 @@ _REPORT_RULES: Final = (
     "ctrf.tests.omit:stdout",
     "ctrf.tests.runtimeProvenance.bound",
 )
-_COMMIT: Final = re.compile(r"[0-9a-f]{7,40}")
 _MEDIA_TYPES: Final = (
     (".cdx.json", "application/vnd.cyclonedx+json"),
     (".intoto.jsonl", "application/vnd.in-toto+jsonl"),
@@ -141,12 +140,6 @@ def timestamp(at: datetime) -> str:
     if at.tzinfo is None:
         raise ValueError("expected a time with a zone")
     return at.astimezone(UTC).replace(microsecond=0).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def normalized_commit(text: str) -> str:
-    """A build commit in lower case; empty unless it is 7 to 40 hex characters (F1-F4)."""
-    commit = text.lower()
-    return commit if _COMMIT.fullmatch(commit) else ""
 
 
 def media_type(path: str) -> str:
