@@ -174,7 +174,7 @@ def _altered_payload(stage: Stage) -> OciRef:
     artifact = pack(bundle.files)
     document = json.loads(stage.sign(artifact, bundle.predicate))
     payload = base64.b64decode(document["dsseEnvelope"]["payload"])
-    altered = payload.replace(b'"failed":0', b'"failed":1', 1)
+    altered = payload.replace(b'"failed": 0', b'"failed": 1', 1)
     assert altered != payload
     document["dsseEnvelope"]["payload"] = base64.b64encode(altered).decode()
     return stage.plant(artifact, json.dumps(document).encode())
@@ -258,7 +258,7 @@ REFUSALS = {
     "unsigned": (_unsigned, Told(SIGNATURE, "SIGNATURE_MISSING", "signature", "evidence must be signed")),
     "forged": (_forged, Told(SIGNATURE, "S16_SUBJECT_MISMATCH", "signature", "does not match pulled artifact digest")),
     "altered-file": (_altered_file, Told(MANIFEST, "MANIFEST_INVENTORY", "integrity", "differ from manifest.json")),
-    "altered-payload": (_altered_payload, Told(SIGNATURE, "SIGSTORE_REFUSED", "signature", "")),
+    "altered-payload": (_altered_payload, Told(SIGNATURE, "SIGNATURE_VERIFICATION_FAILED", "signature", "")),
     "foreign-sigstore": (_foreign_sigstore, Told(SIGNATURE, "S10_LOG_UNKNOWN", "signature", "")),
     "foreign-predicate": (_foreign_predicate, Told(SIGNATURE, "PREDICATE_INCOHERENT", "signature", "provenance")),
     "no-sigstore-bundle": (_no_sigstore_bundle, Told(SIGNATURE, "S2_JSON_NOT_STRICT", "signature", "")),
