@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,9 +21,21 @@ _STOP_SECONDS = 20.0
 
 
 class ServiceProcess:
-    """`aicr evidence serve` with its files below `directory`; `url` is known once it is entered."""
+    """`aicr evidence serve` with its files below `directory`; `url` is known once it is entered.
 
-    def __init__(self, directory: Path, *, registry: str, allowlist: Path, trusted_root: Path, port: int = 0) -> None:
+    `settings` by their names without the prefix win over those that follow from the other arguments.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        registry: str,
+        allowlist: Path,
+        trusted_root: Path,
+        port: int = 0,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self.directory = directory
         self.catalogue_token = secrets.token_urlsafe(16)
         self.url = ""
@@ -39,6 +52,7 @@ class ServiceProcess:
             "AICR_EVIDENCE_PRIVATE_REGISTRIES": registry,
             "AICR_EVIDENCE_PLAIN_HTTP_REGISTRIES": registry,
             "AICR_EVIDENCE_CATALOGUE_TOKEN": self.catalogue_token,
+            **{f"AICR_EVIDENCE_{name}": value for name, value in (settings or {}).items()},
         }
 
     def __enter__(self) -> Self:
@@ -63,6 +77,11 @@ class ServiceProcess:
         self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The service's process id."""
+        return self._process.pid
 
     def stop(self) -> None:
         """End it as an operator would, and for good when it does not listen."""
