@@ -1,6 +1,7 @@
 """`sandbox` and `demo`: a private Sigstore and registry, and the main job over them."""
 
 import argparse
+import signal
 import threading
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from app.sandbox.sigstore.server import SigstoreServer
 
 def run(options: argparse.Namespace) -> int:
     """Run Sigstore and registry until interrupted; print the settings that a service needs to use them."""
+    _end_in_order()
     directory = Path(options.directory)
     registry = SandboxRegistry(referrers_api=not options.no_referrers_api, port=options.registry_port)
     with SigstoreServer(port=options.sigstore_port) as sigstore, registry:
@@ -37,6 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
 def demo(options: argparse.Namespace) -> int:
     """The main job; with --once exit 0 only if every verdict is the expected one."""
+    _end_in_order()
     unknown = set(options.leave_out) - {sample.name for sample in SAMPLES}
     if unknown:
         raise InputError(f"no sample is named {min(unknown)!r}", hint=", ".join(s.name for s in SAMPLES))
@@ -99,3 +102,8 @@ def _until_interrupted() -> None:
         threading.Event().wait()
     except KeyboardInterrupt:
         say("ending")
+
+
+def _end_in_order() -> None:
+    """SIGTERM ends like Ctrl-C: what was started is stopped, not left behind."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
