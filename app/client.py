@@ -70,8 +70,8 @@ class ApiClient:
         token: str | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        parts = urlsplit(base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        host = _host_of(base_url)
+        if host is None:
             raise InputError(
                 f"expected an http or https address of the service, got {base_url[:200]!r}",
                 hint="set AICR_EVIDENCE_API or --api, e.g. http://127.0.0.1:8080",
@@ -85,7 +85,7 @@ class ApiClient:
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
             headers=headers,
             transport=transport,
-            trust_env=not _is_loopback(parts.hostname),  # a proxy can not reach this machine's own loopback
+            trust_env=not _is_loopback(host),  # a proxy can not reach this machine's own loopback
             follow_redirects=False,
         )
 
@@ -126,7 +126,7 @@ class ApiClient:
 
     def evidence(self, digest: str) -> JsonObject:
         """`GET /evidence/{digest}`."""
-        return self._get(f"/evidence/{quote(digest, safe=':')}")
+        return self._get(f"/evidence/{_segment(digest)}")
 
     def records(self, **filters: str) -> Iterator[JsonObject]:
         """Every record that passes the filters, page by page."""
@@ -144,7 +144,7 @@ class ApiClient:
 
     def recipe(self, name: str, **lens: str) -> JsonObject:
         """`GET /recipes/{recipe}`; raises `NotFoundError` for an unknown one."""
-        return self._get(f"/recipes/{quote(name, safe='')}", lens)
+        return self._get(f"/recipes/{_segment(name)}", lens)
 
     def answer(self, **criteria: str) -> JsonObject:
         """`GET /answer` by criteria."""
@@ -163,7 +163,7 @@ class ApiClient:
     def put_recipe(self, name: str, text: bytes, **shared: str) -> JsonObject:
         """`PUT /recipes/{recipe}` with its resolved text."""
         headers = {"Content-Type": "application/yaml"}
-        path = f"/recipes/{quote(name, safe='')}"
+        path = f"/recipes/{_segment(name)}"
         return self._object(self._send("PUT", path, params=shared, content=text, headers=headers))
 
     # --- the service -------------------------------------------------------------------------------
@@ -216,9 +216,12 @@ class ApiClient:
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         """One exchange; the body is read within the limit. Raises `ApiUnreachable` when there was none."""
-        request = self._http.build_request(
-            method, path, params=dict(params or {}), json=json, content=content, headers=dict(headers or {})
-        )
+        try:
+            request = self._http.build_request(
+                method, path, params=dict(params or {}), json=json, content=content, headers=dict(headers or {})
+            )
+        except UnicodeError as err:
+            raise InputError("expected text that can be sent as UTF-8") from err
         try:
             answer = self._http.send(request, stream=True)
             try:
@@ -321,6 +324,25 @@ def _error(answer: httpx.Response) -> ServiceError:
             return ServiceError(message, code=code, hint=hint, details=details)
         case _:
             return InputError(message, code=code, hint=hint, details=details)
+
+
+def _segment(text: str) -> str:
+    """One segment of a path; raises `InputError` for bytes that are no text (they reach us as lone surrogates)."""
+    try:
+        return quote(text, safe=":")
+    except UnicodeError as err:
+        raise InputError("expected a name that can be sent as UTF-8") from err
+
+
+def _host_of(base_url: str) -> str | None:
+    """The host of an http or https address; None for what is no such address."""
+    try:
+        parts = urlsplit(base_url)
+        _ = parts.port  # raises for what is no port
+        httpx.URL(base_url)
+    except (ValueError, httpx.InvalidURL):
+        return None
+    return parts.hostname if parts.scheme in {"http", "https"} else None
 
 
 def _seconds(text: str) -> int | None:

@@ -4,14 +4,14 @@ import argparse
 import shutil
 import textwrap
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from app.cli.exits import OK
+from app.cli.files import read_file
 from app.cli.output import table, write, write_json
 from app.client import ApiClient
 from app.config import load_settings
-from app.core.errors import InputError, NotFoundError
+from app.core.errors import InputError
 
 _MAX_SNAPSHOT_BYTES = 8 << 20
 _CRITERIA = ("service", "accelerator", "os", "intent", "platform")
@@ -61,7 +61,9 @@ def answer(options: argparse.Namespace) -> int:
             "expected criteria or a snapshot, found neither",
             hint="e.g. --service eks --accelerator h100 --os ubuntu --intent training, or -s snapshot.yaml",
         )
-    document = None if options.snapshot is None else _snapshot(options.snapshot)
+    document = None
+    if options.snapshot is not None:
+        document = read_file(options.snapshot, max_bytes=_MAX_SNAPSHOT_BYTES, what="a snapshot")
     with _api(options) as api:
         body: Body = api.answer(**asked) if document is None else api.answer_document(document, **asked)
     if options.format == "json":
@@ -73,17 +75,6 @@ def answer(options: argparse.Namespace) -> int:
 
 def _api(options: argparse.Namespace) -> ApiClient:
     return ApiClient(options.api or load_settings().api, options.timeout)
-
-
-def _snapshot(name: str) -> bytes:
-    try:
-        with Path(name).open("rb") as file:
-            data = file.read(_MAX_SNAPSHOT_BYTES + 1)
-    except OSError as err:
-        raise NotFoundError(f"{name} can not be read: {err.strerror}") from err
-    if len(data) > _MAX_SNAPSHOT_BYTES:
-        raise InputError(f"{name} is larger than {_MAX_SNAPSHOT_BYTES} bytes, a snapshot is at most that large")
-    return data
 
 
 # --- parts ---------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from app.cli.exits import OK
+from app.cli.files import read_file
 from app.cli.output import progress, say, write, write_json
 from app.client import ApiClient, JsonObject
 from app.config import load_settings
@@ -41,10 +42,7 @@ def push(options: argparse.Namespace) -> int:
 
 
 def _recipe(path: Path) -> JsonObject:
-    with path.open("rb") as file:
-        text = file.read(_MAX_RECIPE_BYTES + 1)
-    if len(text) > _MAX_RECIPE_BYTES:
-        raise RecipeInvalid(f"{path.name} is larger than {_MAX_RECIPE_BYTES} bytes")
+    text = read_file(str(path), max_bytes=_MAX_RECIPE_BYTES, what="a resolved recipe")
     try:
         name = Recipe.decode(ParsedRecipe.parse(text)).name
     except RecipeInvalid as err:

@@ -2,11 +2,11 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from app.cli.exits import OK
+from app.cli.files import read_file
 from app.core.canonical import subject_digest
-from app.core.errors import NotFoundError, RecipeInvalid
+from app.core.errors import RecipeInvalid
 
 MAX_RECIPE_BYTES = 1 << 20
 
@@ -21,14 +21,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(name: str) -> bytes:
-    try:
-        if name == "-":
-            data = sys.stdin.buffer.read(MAX_RECIPE_BYTES + 1)
-        else:
-            with Path(name).open("rb") as file:
-                data = file.read(MAX_RECIPE_BYTES + 1)
-    except OSError as err:
-        raise NotFoundError(f"{name} can not be read: {err.strerror}") from err
+    if name != "-":
+        return read_file(name, max_bytes=MAX_RECIPE_BYTES, what="a resolved recipe")
+    data = sys.stdin.buffer.read(MAX_RECIPE_BYTES + 1)
     if len(data) > MAX_RECIPE_BYTES:
-        raise RecipeInvalid(f"{name} is larger than {MAX_RECIPE_BYTES} bytes; a resolved recipe is at most that large")
+        raise RecipeInvalid(f"stdin has more than {MAX_RECIPE_BYTES} bytes; a resolved recipe is at most that large")
     return data

@@ -1,16 +1,15 @@
 """`submit`: send a bundle to the service and say what changed."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from app.cli.exits import INVALID, NO_VERDICT, OK, UNREACHABLE, exit_of
+from app.cli.files import is_file, read_file
 from app.cli.output import say, say_error, write, write_json
 from app.client import ApiClient, ApiUnreachable, Refusal, Submitted
 from app.config import load_settings
-from app.core.errors import InputError, ServiceError
-
-_MAX_POINTER_BYTES = 1 << 20
+from app.core.errors import ServiceError
+from app.core.pointer import MAX_POINTER_BYTES
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,14 +33,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _named(text: str) -> tuple[str | None, bytes | None]:
-    path = Path(text)
-    if not path.is_file():
+    """(reference, None) or (None, a pointer file's text)."""
+    if not is_file(text):
         return text, None
-    with path.open("rb") as file:
-        data = file.read(_MAX_POINTER_BYTES + 1)
-    if len(data) > _MAX_POINTER_BYTES:
-        raise InputError(f"{text} is larger than {_MAX_POINTER_BYTES} bytes; a pointer is at most that large")
-    return None, data
+    return None, read_file(text, max_bytes=MAX_POINTER_BYTES, what="a pointer")
 
 
 def _refused(refusal: Refusal, options: argparse.Namespace) -> int:

@@ -2,10 +2,10 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from app.bootstrap.offline import tree_service
 from app.cli.exits import DIFFERENCES, OK
+from app.cli.files import exists
 from app.cli.output import say, write, write_json
 from app.config import Settings, load_settings
 
@@ -56,4 +56,4 @@ def _allowlist(options: argparse.Namespace, root: str, settings: Settings) -> st
     """The named file; None for the one at the root; the service's own when the root has none."""
     if options.allowlist:
         return str(options.allowlist)
-    return None if (Path(root) / "allowlist.yaml").exists() else settings.allowlist
+    return None if exists(f"{root}/allowlist.yaml") else settings.allowlist

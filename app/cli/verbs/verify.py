@@ -6,12 +6,14 @@ from pathlib import Path
 
 from app.bootstrap.offline import verify_service, verify_signature
 from app.cli.exits import CANCELED, INVALID, NO_VERDICT, OK
+from app.cli.files import exists, is_file, read_file
 from app.cli.output import printable, say, write, write_json
 from app.client import ApiClient, JsonObject
 from app.config import load_settings
 from app.core.bundle import Pins, SignatureRefused
 from app.core.errors import InputError, StoreError
 from app.core.markdown import render_markdown
+from app.core.pointer import MAX_POINTER_BYTES
 from app.core.rules import CODES
 from app.core.verdict_steps import process_exit
 from app.ports import Access
@@ -102,9 +104,10 @@ def _asked(options: argparse.Namespace) -> int:
     """Let the service of `--api` judge; it needs a reference or a pointer, since it can not see local directories."""
     settings = load_settings()
     named = options.input
-    path = Path(named)
-    pointer = path.read_bytes() if path.is_file() and path.suffix in {".yaml", ".yml"} else None
-    if pointer is None and path.exists():
+    pointer = None
+    if named.endswith((".yaml", ".yml")) and is_file(named):
+        pointer = read_file(named, max_bytes=MAX_POINTER_BYTES, what="a pointer")
+    if pointer is None and exists(named):
         raise InputError(
             f"the service can not see the local {named}", hint="leave --api out to judge it here, or name its reference"
         )

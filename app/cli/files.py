@@ -1,0 +1,33 @@
+"""Files that a person names on the command line: read whole, within a limit, or told why not."""
+
+from pathlib import Path
+
+from app.core.errors import InputError, NotFoundError
+
+
+def is_file(text: str) -> bool:
+    """Whether `text` names a file here; what can not be a path is none."""
+    try:
+        return Path(text).is_file()
+    except OSError:
+        return False
+
+
+def exists(text: str) -> bool:
+    """Whether `text` names anything here; what can not be a path names nothing."""
+    try:
+        return Path(text).exists()
+    except OSError:
+        return False
+
+
+def read_file(text: str, *, max_bytes: int, what: str) -> bytes:
+    """The bytes of a file that should be `what`; raises `NotFoundError` or `InputError`."""
+    try:
+        with Path(text).open("rb") as file:
+            data = file.read(max_bytes + 1)
+    except OSError as err:
+        raise NotFoundError(f"{text[:200]} can not be read: {err.strerror}") from err
+    if len(data) > max_bytes:
+        raise InputError(f"{text[:200]} is larger than {max_bytes} bytes; {what} is at most that large")
+    return data
