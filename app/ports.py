@@ -376,7 +376,7 @@ class EvidenceStore(Protocol):
     ) -> tuple[tuple[Record, ...], int | None]:
         """A page of records, newest first, and the cursor of the next one.
 
-        Lists are light: `run.results` and `run.recipe_text` are empty, `run.phases` has the counts.
+        Lists are light: `run.results`, `run.figures` and `run.recipe_text` are empty, `run.phases` has the counts.
         """
 
     def runs_of(self, recipe: str, /, *, as_of: datetime | None = None, limit: int = 1000) -> tuple[Run, ...]:

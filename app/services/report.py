@@ -159,7 +159,7 @@ class RecipeReading:
         self._clock = clock
         self._allowlist = allowlist
         self._rule = rule
-        self._earlier: tuple[str, tuple[Allowlist, ...]] | None = None
+        self._earlier: tuple[tuple[str, datetime], tuple[Allowlist, ...]] | None = None
         self._lines: OrderedDict[str, tuple[int, str, datetime | None, Mapping[str, object]]] = OrderedDict()
         self._max_lines = max_lines
         self._lock = threading.Lock()
@@ -208,8 +208,9 @@ class RecipeReading:
         if as_of is None:
             with self._lock:
                 known = self._earlier
-            if known is None or known[0] != current.sha256:
-                known = (current.sha256, self._load(self._store.allowlists(), but=current.sha256))
+            key = (current.sha256, current.since)  # a list can come into force twice, with others between
+            if known is None or known[0] != key:
+                known = (key, self._load(self._store.allowlists(), but=current.sha256))
                 with self._lock:
                     self._earlier = known
             return current.allowlist, known[1]

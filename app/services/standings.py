@@ -14,7 +14,7 @@ from app.core.catalogue import CatalogueVersion
 from app.core.latest import precedence
 from app.core.refs import Digest
 from app.core.remarks import run_remarks
-from app.core.staleness import Standing, staleness_of
+from app.core.staleness import Standing, staleness_of, today
 from app.core.verdict import RecipeInputs, Remark, SourceStanding, Staleness, StaleReason
 from app.ports import Clock, EvidenceStore, Record
 from app.services.report import RecipeReading
@@ -81,7 +81,9 @@ class RecordStandings:
         )
         aged = run.attested_at + timedelta(days=self._recipes.rule.aged_after_days + 1)
         changes = [at for at in (known.next_change, aged) if at is not None and at > now]
-        return RecordStanding(run_remarks(run), reasons, min(changes, default=None))
+        version = today(known.catalogue)
+        remarks = run_remarks(run, version.floors if version else None)
+        return RecordStanding(remarks, reasons, min(changes, default=None))
 
     def _of(self, recipe: str) -> _Standings:
         revision = self._store.revision(recipe)
@@ -112,7 +114,7 @@ class RecordStandings:
                 newest[run.source_id] = run
         return _Standings(
             sources={(source.digest, source.source_id): source for source in verdict.sources},
-            newest={source: replace(run, results=(), recipe_text="") for source, run in newest.items()},
+            newest={source: replace(run, results=(), figures=(), recipe_text="") for source, run in newest.items()},
             removed=frozenset(
                 source.source_id
                 for source in verdict.sources

@@ -278,6 +278,18 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("record_id", "position", name=op.f("pk_results")),
     )
     op.create_table(
+        "figures",
+        sa.Column("record_id", _KEY, nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("phase", sa.Text(), nullable=False),
+        sa.Column("check_name", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("value", sa.Double(), nullable=False),
+        sa.Column("unit", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["record_id"], ["records.id"], name=op.f("fk_figures_record_id_records")),
+        sa.PrimaryKeyConstraint("record_id", "position", name=op.f("pk_figures")),
+    )
+    op.create_table(
         "run_prints",
         sa.Column("value", sa.Text(), nullable=False),
         sa.Column("kind", sa.String(length=16), nullable=False),

@@ -547,7 +547,7 @@ class TestLists:
         run = make_run(1)
         keep(store, run)
         (record,), _ = store.records(RecordFilter(), after=None, limit=1)
-        assert record.run == replace(run, results=(), recipe_text="")
+        assert record.run == replace(run, results=(), figures=(), recipe_text="")
 
     def test_pages_cover_everything_once_while_records_come_in(self, store: EvidenceStore) -> None:
         for number in range(1, 6):

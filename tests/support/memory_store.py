@@ -186,7 +186,7 @@ class MemoryStore(MemoryAttempts):
         with self._lock:
             found = [self._record(n) for n in sorted(self._state.records, reverse=True) if after is None or n < after]
         found = [record for record in found if _matches(record, where)]
-        page = [replace(r, run=replace(r.run, results=(), recipe_text="")) for r in found[:limit]]
+        page = [replace(r, run=replace(r.run, results=(), figures=(), recipe_text="")) for r in found[:limit]]
         return tuple(page), page[-1].id if len(found) > limit else None
 
     def runs_of(self, recipe: str, /, *, as_of: datetime | None = None, limit: int = 1000) -> tuple[Run, ...]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from app.core.bundle import DimensionMatch, LogEntry, PhaseSummary, Run, TestOutcome
+from app.core.bundle import DimensionMatch, Figure, LogEntry, PhaseSummary, Run, TestOutcome
 from app.core.coordinate import Coordinate, Criteria
 from app.core.identity import GITHUB_ACTIONS_ISSUER, GITHUB_OAUTH_ISSUER, GithubClaims, SignerIdentity
 from app.core.refs import Digest
@@ -82,6 +82,10 @@ def make_run(number: int, signer: SignerIdentity = WORKFLOW, **changes: Any) -> 
         overridden_paths=("components.a.version",),
         validator_images=("registry.example.org/validator:v1",),
         recipe_text=f"name: {RECIPE}\n",
+        figures=(
+            Figure("performance", "nccl-all-reduce-bw", "nccl-all-reduce-bandwidth", 488.37, "GB/s"),
+            Figure("performance", "inference", "inference-throughput", 1e9 / 3, "tok/s"),
+        ),
     )
     return replace(run, **changes)
 

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from app.adapters.db.types import bounded
-from app.core.bundle import DimensionMatch, LogEntry, PhaseSummary, Run, TestOutcome
+from app.core.bundle import DimensionMatch, Figure, LogEntry, PhaseSummary, Run, TestOutcome
 from app.core.catalogue import CatalogueVersion
 from app.core.coordinate import Coordinate, Criteria
 from app.core.errors import InputError
@@ -114,6 +114,22 @@ def result_values(record_id: int, run: Run) -> list[Values]:
     ]
 
 
+def figure_values(record_id: int, run: Run) -> list[Values]:
+    """Rows of `figures`, in the order of the run."""
+    return [
+        {
+            "record_id": record_id,
+            "position": position,
+            "phase": figure.phase,
+            "check_name": figure.check,
+            "name": figure.name,
+            "value": figure.value,
+            "unit": figure.unit,
+        }
+        for position, figure in enumerate(run.figures)
+    ]
+
+
 def print_values(record_id: int, run: Run) -> list[Values]:
     """Rows of `run_prints`."""
     return [
@@ -159,7 +175,12 @@ def criteria_of(detail: Mapping[str, Any]) -> Criteria:
     return Criteria(**detail["criteria"])
 
 
-def run_of(row: RowMapping, results: Sequence[RowMapping] = (), recipe_text: str = "") -> Run:
+def run_of(
+    row: RowMapping,
+    results: Sequence[RowMapping] = (),
+    recipe_text: str = "",
+    figures: Sequence[RowMapping] = (),
+) -> Run:
     """A run from a row of `records` joined with `sources`."""
     detail: Mapping[str, Any] = row["detail"]
     log = detail["log"]
@@ -196,6 +217,7 @@ def run_of(row: RowMapping, results: Sequence[RowMapping] = (), recipe_text: str
         overridden_paths=tuple(detail["overriddenPaths"]),
         validator_images=tuple(detail["validatorImages"]),
         recipe_text=recipe_text,
+        figures=tuple(figure_of(figure) for figure in figures),
     )
 
 
@@ -204,6 +226,11 @@ def result_of(row: RowMapping) -> TestOutcome:
     return TestOutcome(
         row["phase"], row["name"], row["status"], row["duration_ms"], row["skip_reason"], row["runtime_source"]
     )
+
+
+def figure_of(row: RowMapping) -> Figure:
+    """One measured figure."""
+    return Figure(row["phase"], row["check_name"], row["name"], row["value"], row["unit"])
 
 
 def catalogue_data(version: CatalogueVersion) -> Values:

@@ -15,6 +15,7 @@ from app.adapters.db import codec
 from app.adapters.db.events import insert, keep_texts
 from app.adapters.db.inputs import recipe_inputs
 from app.adapters.db.tables import (
+    figures,
     latest,
     locations,
     name_claims,
@@ -53,6 +54,7 @@ def add_records(connection: Connection, arrivals: Sequence[Arrival], *, classify
         [codec.record_values(a.id, a.run, a.reference, party_of(a.run.signer)) for a in arrivals],
     )
     _insert_all(connection, results, (row for a in arrivals for row in codec.result_values(a.id, a.run)))
+    _insert_all(connection, figures, (row for a in arrivals for row in codec.figure_values(a.id, a.run)))
     _insert_all(connection, run_prints, (row for a in arrivals for row in codec.print_values(a.id, a.run)))
     _advance_latest(connection, [row for a in arrivals for row in codec.latest_values(a.id, a.run)])
     _advance_claims(connection, [codec.claim_values(a.id, a.run) for a in arrivals])

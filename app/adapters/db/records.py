@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping
 
 from app.adapters.db.codec import decode_text, run_of
 from app.adapters.db.events import read_texts
-from app.adapters.db.tables import events, latest, locations, records, results, sources
+from app.adapters.db.tables import events, figures, latest, locations, records, results, sources
 from app.core.bundle import Run
 from app.ports import Location, Record, RecordFilter
 
@@ -55,11 +55,20 @@ def runs_of(connection: Connection, recipe: str, as_of: datetime | None, limit: 
 
 
 def complete(connection: Connection, rows: Sequence[RowMapping]) -> tuple[Run, ...]:
-    """Runs from rows of `RUN_COLUMNS`, with their results and recipe texts."""
-    outcomes = _results(connection, [row["id"] for row in rows])
+    """Runs from rows of `RUN_COLUMNS`, with their results, figures and recipe texts."""
+    ids = [row["id"] for row in rows]
+    outcomes, measured = _by_record(connection, results, ids), _by_record(connection, figures, ids)
     texts = read_texts(connection, (row["recipe_text"] for row in rows if row["recipe_text"]))
     decoded = {key: decode_text(data) for key, data in texts.items()}
-    return tuple(run_of(row, outcomes.get(row["id"], ()), decoded.get(row["recipe_text"], "")) for row in rows)
+    return tuple(
+        run_of(
+            row,
+            outcomes.get(row["id"], ()),
+            decoded.get(row["recipe_text"], ""),
+            measured.get(row["id"], ()),
+        )
+        for row in rows
+    )
 
 
 def _select() -> sa.Select[tuple[object, ...]]:
@@ -122,13 +131,14 @@ def source_is(column: "sa.Column[str]", source: str) -> ColumnElement[bool]:
     return column == source
 
 
-def _results(connection: Connection, ids: Sequence[int]) -> dict[int, list[RowMapping]]:
+def _by_record(connection: Connection, table: sa.Table, ids: Sequence[int]) -> dict[int, list[RowMapping]]:
+    """The rows of `results` or `figures` that belong to records, in their order."""
     found: dict[int, list[RowMapping]] = defaultdict(list)
     for start in range(0, len(ids), _CHUNK):
         query = (
-            sa.select(results)
-            .where(results.c.record_id.in_(ids[start : start + _CHUNK]))
-            .order_by(results.c.record_id, results.c.position)
+            sa.select(table)
+            .where(table.c.record_id.in_(ids[start : start + _CHUNK]))
+            .order_by(table.c.record_id, table.c.position)
         )
         for row in connection.execute(query).mappings():
             found[row["record_id"]].append(row)

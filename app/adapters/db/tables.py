@@ -16,6 +16,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -152,6 +153,19 @@ results = Table(
     Column("duration_ms", BigInteger),
     Column("skip_reason", Words, nullable=False),
     Column("runtime_source", Words, nullable=False),
+    PrimaryKeyConstraint("record_id", "position"),
+)
+
+figures = Table(
+    "figures",
+    metadata,
+    Column("record_id", Key, ForeignKey("records.id"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("phase", Words, nullable=False),
+    Column("check_name", Words, nullable=False),
+    Column("name", Words, nullable=False),
+    Column("value", Double, nullable=False),
+    Column("unit", Words, nullable=False),
     PrimaryKeyConstraint("record_id", "position"),
 )
 
@@ -306,6 +320,7 @@ leases = Table(
 
 PROJECTIONS = (
     results,
+    figures,
     run_prints,
     latest,
     name_claims,
