@@ -46,10 +46,14 @@ class _Named:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A report, and the code of the rule that made it invalid or undecided; "" when nothing did."""
+    """A report, and what made it invalid or undecided: the code of the rule that spoke, and what to do; "" when valid.
+
+    The report itself has a hint only where evidence-format 8.4 gives one.
+    """
 
     report: Report
     code: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ class VerifyService:
             with fetch() as pulled:
                 return self._judge(named, options, directory=pulled.directory, pulled=pulled)
         except (InputError, NotFoundError, FetchError, Cancelled) as err:
-            return Examined(unreadable(named.kind, err, pointer=pointer), err.code)
+            return Examined(unreadable(named.kind, err, pointer=pointer), err.code, err.hint or "")
         except KeyboardInterrupt:
             aborted = Cancelled("the run was aborted")
             return Examined(unreadable(named.kind, aborted, pointer=pointer), aborted.code)

@@ -61,8 +61,8 @@ def _explain(examined: Examined) -> None:
     say(f"code: {examined.code}")
     if examined.code in CODES:
         say(f"cure: {CODES[examined.code].cure}")
-    if report.failure_cause.hint:
-        say(f"hint: {report.failure_cause.hint}")
+    if hint := report.failure_cause.hint or examined.hint:
+        say(f"hint: {hint}")
 
 
 def _json(options: argparse.Namespace) -> bool:
