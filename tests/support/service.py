@@ -1,6 +1,6 @@
 """The real service as a process over a sandbox registry and a private Sigstore, to be fed, killed and started again."""
 
-import hashlib
+import functools
 import os
 import re
 import secrets
@@ -20,15 +20,18 @@ from typing import Any, Self
 import httpx
 import psutil
 
+from app.adapters.db.migrate import upgrade
+from app.adapters.db.session import Database
 from app.adapters.oci.pack import BundleArtifact, SignatureArtifact, describe_bundle, describe_signature
 from app.core.produce import ProducedBundle, artifact_statement
 from app.core.refs import OciRef
 from app.sandbox.demo.allowlists import allowlist
 from app.sandbox.demo.recipes import CHECKS, RECIPES
 from app.sandbox.demo.samples import AICR_VERSION, Sample, build_bundle
-from app.sandbox.identities import SandboxIdentity
+from app.sandbox.identities import UAT_AWS, SandboxIdentity
 from app.sandbox.registry import SandboxRegistry
 from app.sandbox.sigstore.private import PrivateSigstore
+from tests.support.postgres import shared_cluster
 
 REPOSITORY = "aicr/evidence"
 FULL = os.environ.get("AICR_PROOF") == "full"
@@ -114,6 +117,16 @@ class Stage:
         signature = self.sign(published.produced, published.artifact, signer, repository)
         ref = self.registry.seed(repository, published.artifact, (signature,))
         return Published(ref, published.artifact, published.produced, signature.content, signer)
+
+    def signature_of(self, published: Published) -> SignatureArtifact:
+        """The referrer of a published bundle, to be held elsewhere too."""
+        return describe_signature(published.artifact.descriptor, published.signature)
+
+    def publish_unsigned(self, name: str, recipe: str) -> OciRef:
+        """A bundle that nobody signed."""
+        produced = build_bundle(Sample(name, recipe, UAT_AWS, 1.0), self.now)
+        artifact = describe_bundle(produced.files, predicate_type=produced.predicate_type, version=AICR_VERSION)
+        return self.registry.seed(REPOSITORY, artifact)
 
     def fetches(self, published: Published) -> int:
         """How often the layer was asked for, from whatever repository."""
@@ -373,6 +386,19 @@ def archive_listing(directory: Path) -> set[str]:
     return {path.name for shard in root.iterdir() if shard.is_dir() for path in shard.iterdir()}
 
 
-def sha256_hex(data: bytes) -> str:
-    """Bare hex."""
-    return hashlib.sha256(data).hexdigest()
+def new_database(kind: str, directory: Path) -> str:
+    """A database for a sandbox service: a file that `serve` makes, or a migrated one on the test run's PostgreSQL."""
+    if kind == "sqlite":
+        return f"sqlite:///{directory / 'evidence.db'}"
+    return shared_cluster().database(_sandbox_template())
+
+
+@functools.cache
+def _sandbox_template() -> str:
+    url = shared_cluster().database()
+    database = Database(url)
+    try:
+        upgrade(database, sandbox=True)
+    finally:
+        database.close()
+    return url
