@@ -22,7 +22,7 @@ def reader(recipe: BuildJudge) -> DirectoryReader:
     return DirectoryReader(
         ContentLimits(
             max_bytes=recipe.max_unpacked_bytes,
-            max_entries=recipe.max_files,
+            max_files=recipe.max_files,
             max_path_bytes=recipe.max_path_bytes,
             max_depth=recipe.max_depth,
         )

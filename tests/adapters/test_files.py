@@ -89,7 +89,8 @@ def test_only_the_nested_bundle_is_read_when_the_bundle_lies_there(tmp_path: Pat
 @pytest.mark.parametrize(
     ("limits", "files"),
     [
-        pytest.param(ContentLimits(max_entries=3), {f"{n}": b"" for n in range(4)}, id="entries"),
+        pytest.param(ContentLimits(max_files=3), {f"{n}": b"" for n in range(4)}, id="files"),
+        pytest.param(ContentLimits(max_files=3), {"a/b/c/d/e": b""}, id="directories"),
         pytest.param(ContentLimits(max_bytes=10), {"a": b"123456", "b": b"12345"}, id="bytes"),
         pytest.param(ContentLimits(max_depth=2), {"a/b/c": b""}, id="depth"),
         pytest.param(ContentLimits(max_path_bytes=5), {"ab/cde": b""}, id="path"),
@@ -102,7 +103,7 @@ def test_a_directory_beyond_a_limit_is_refused(tmp_path: Path, limits: ContentLi
 
 
 def test_a_directory_at_its_limits_is_read(tmp_path: Path) -> None:
-    limits = ContentLimits(max_entries=3, max_bytes=2, max_depth=2, max_path_bytes=3)
+    limits = ContentLimits(max_files=2, max_bytes=2, max_depth=2, max_path_bytes=3)
     content = DirectoryReader(limits).read(str(write(tmp_path, {"a/b": b"1", "c": b"2"})))
     assert sorted(content.entries) == ["a", "a/b", "c"]
 

@@ -24,7 +24,7 @@ from app.core.inventory import NESTED_ROOT
 class ContentLimits:
     """How much a directory may hold before reading stops (trust 3)."""
 
-    max_entries: int = 4096
+    max_files: int = 4096  # and at most as many directories, as the tar reader counts them
     max_bytes: int = 256 << 20
     max_depth: int = 16
     max_path_bytes: int = 512
@@ -56,16 +56,18 @@ class _Walk:
         self.captured: dict[str, bytes | ReadFault] = {}
         self._limits = limits
         self._read_bytes = 0
+        self._files = 0
+        self._directories = 0
 
     def descend(self, fd: int, prefix: str, depth: int, *, only: str = "") -> None:
         """Note all entries of an open directory, or the one named `only`, and go below."""
-        for name, status in listing(fd, self._limits.max_entries):
+        for name, status in listing(fd, 2 * self._limits.max_files):
             if only and name != only:
                 continue
             shown, exact = shown_name(name)
             path = f"{prefix}{shown}"
-            self._check_room(path, depth)
             kind = kind_of(status)
+            self._check_room(path, depth, directory=kind is EntryKind.DIRECTORY and exact)
             if not exact:
                 self._note(Entry(path, EntryKind.OTHER, fault=ReadFault.NOT_REGULAR))
             elif kind is EntryKind.DIRECTORY:
@@ -112,10 +114,14 @@ class _Walk:
         if self._read_bytes > self._limits.max_bytes:
             raise _too_much(self._limits.max_bytes, "bytes in a bundle")
 
-    def _check_room(self, path: str, depth: int) -> None:
+    def _check_room(self, path: str, depth: int, *, directory: bool) -> None:
         limits = self._limits
-        if len(self.entries) >= limits.max_entries:
-            raise _too_much(limits.max_entries, "entries in a bundle")
+        self._directories += directory
+        self._files += not directory
+        if self._files > limits.max_files:
+            raise _too_much(limits.max_files, "files in a bundle")
+        if self._directories > limits.max_files:
+            raise _too_much(limits.max_files, "directories in a bundle")
         if depth > limits.max_depth:
             raise _too_much(limits.max_depth, "levels in a bundle")
         if len(path.encode()) > limits.max_path_bytes:

@@ -21,7 +21,7 @@ class ReaderLimits:
     unpacked_bytes: int = 256 * MIB
     ratio: int = 100  # unpacked to compressed, asked once `ratio_floor_bytes` came out
     ratio_floor_bytes: int = MIB
-    files: int = 4096  # files and directories together
+    files: int = 4096  # and at most as many directories
     path_bytes: int = 512
     depth: int = 16
     referrers: int = 64  # signatures of one artifact, and pages of the listing

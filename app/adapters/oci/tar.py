@@ -154,16 +154,19 @@ class PathRules:
         self._named.add(text)
         if not directory:
             self._files.add(text)
+        most = self._limits.files
+        if len(self._files) > most:
+            raise _unsafe(f"more than {most} files")
+        if len(self._spelling) - len(self._files) > most:
+            raise _unsafe(f"more than {most} directories")
         return text
 
     def _settle(self, path: str, raw: bytes) -> None:
-        """Fix the one spelling of `path`; counts what the tree will hold."""
+        """Fix the one spelling of `path`."""
         key = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
         held = self._spelling.setdefault(key, path)
         if held != path:
             raise _unsafe(f"path {_show(raw)} differs from another only by case or Unicode form")
-        if len(self._spelling) > self._limits.files:
-            raise _unsafe(f"more than {self._limits.files} files and directories")
 
     def _decode(self, raw: bytes, *, directory: bool) -> str:
         if len(raw) > self._limits.path_bytes:
