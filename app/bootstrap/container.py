@@ -186,7 +186,11 @@ def open_container(
             store=store,
             verdicts=allowlist,
             clock=utc_now,
-            limits=IngestLimits(settings.pull_timeout_seconds),
+            limits=IngestLimits(
+                settings.pull_timeout_seconds,
+                answer_seconds=settings.deadline_seconds,
+                unlisted_quota=settings.unlisted_quota,
+            ),
             executor=executor,
             flights=flights,
             failpoint=failpoint,
@@ -237,8 +241,11 @@ def credentials(settings: Settings) -> dict[str, RegistryLogin]:
         return {}
     try:
         return parse_logins(WatchedFile(path, max_bytes=_MAX_CREDENTIALS_BYTES).read().decode())
-    except (UnicodeDecodeError, NotFoundError) as err:
-        raise InputError(f"REGISTRY_CREDENTIALS: {err}", hint="a JSON file: host -> {username, password}") from err
+    except UnicodeDecodeError:
+        what = "expected UTF-8"
+    except (InputError, NotFoundError) as err:
+        what = err.message
+    raise InputError(f"REGISTRY_CREDENTIALS: {what}", hint="a JSON file: host -> {username, password}")
 
 
 def _directory(path: str) -> None:

@@ -32,8 +32,7 @@ def run(options: argparse.Namespace) -> int:
             ("PLAIN_HTTP_REGISTRIES", registry.host),
         ):
             write(f"export AICR_EVIDENCE_{name}={value}")
-        say(f"sample signers ({sigstore.url}/actions/NAME/token): {', '.join(SAMPLE_SIGNERS)}")
-        _until_interrupted()
+        _until_interrupted(f"sample signers ({sigstore.url}/actions/NAME/token): {', '.join(SAMPLE_SIGNERS)}")
     return OK
 
 
@@ -53,8 +52,7 @@ def demo(options: argparse.Namespace) -> int:
             say(f"not as expected: {line}")
         if options.once:
             return DIFFERENCES if wrong else OK
-        say("\nCtrl-C ends it.")
-        _until_interrupted()
+        _until_interrupted("\nCtrl-C ends it.")
     return OK
 
 
@@ -97,8 +95,10 @@ def _print(shown: Demo) -> None:
     )
 
 
-def _until_interrupted() -> None:
+def _until_interrupted(ready: str) -> None:
+    """Say that everything is up and wait; from the moment that it is said, Ctrl-C is the ordinary end."""
     try:
+        say(ready)
         threading.Event().wait()
     except KeyboardInterrupt:
         say("ending")

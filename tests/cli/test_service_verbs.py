@@ -1,0 +1,230 @@
+"""`serve`, `migrate`, `rebuild`, `settings`, `trust show`, `sandbox`, `demo`: what has a database or processes."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from app.config import PREFIX, Settings
+from tests.support.endtoend import Signing, cli, signing
+
+ROOT = Path(__file__).parents[2]
+ALLOWLIST = "schemaVersion: 1.0.0\n"
+
+
+@pytest.fixture(scope="module")
+def sigstore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signing]:
+    with signing(tmp_path_factory.mktemp("sigstore")) as running:
+        yield running
+
+
+def environment(directory: Path, root: str, **changes: str) -> dict[str, str]:
+    """A sandbox service whose files are below `directory`."""
+    (directory / "allowlist.yaml").write_text(ALLOWLIST)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    values = {
+        "SANDBOX": "true",
+        "DATABASE_URL": f"sqlite:///{directory / 'evidence.db'}",
+        "ARCHIVE": str(directory / "archive"),
+        "ALLOWLIST": str(directory / "allowlist.yaml"),
+        "TRUSTED_ROOT": root,
+        "VERIFY_PROCESSES": "1",
+        **changes,
+    }
+    return {**kept, "PYTHONPATH": str(ROOT), **{PREFIX + name: value for name, value in values.items()}}
+
+
+@contextmanager
+def started(words: list[str], says: str, env: dict[str, str], cwd: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A verb that runs until it is ended; the process and the line with which it said that it is ready."""
+    command = [sys.executable, "-m", "app", *words]
+    with subprocess.Popen(
+        command, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        seen = []
+        try:
+            for line in process.stdout:
+                seen.append(line)
+                if says in line:
+                    break
+            else:
+                raise AssertionError("".join(seen))
+            yield process, line
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            process.stdout.read()
+            process.wait(30)
+
+
+def verb(env: dict[str, str], cwd: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "app", *words], env=env, cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_what_has_the_database_is_named_to_who_wants_it_too(sigstore: Signing, tmp_path: Path) -> None:
+    env = environment(tmp_path, sigstore.trusted_root)
+    with started(["serve", "--port", "0"], "serving on http://127.0.0.1:", env, tmp_path) as (process, line):
+        url = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert url is not None
+        with urllib.request.urlopen(f"{url[0]}/ready", timeout=10) as answer:
+            assert json.load(answer)["status"] == "ready"
+        for words in (["serve", "--port", "0"], ["migrate"], ["rebuild"], ["allowlist", "activate", "allowlist.yaml"]):
+            done = verb(env, tmp_path, *words)
+            assert (done.returncode, done.stdout) == (2, ""), words
+            assert f"in use by serve (pid {process.pid})" in done.stderr
+            assert "hint: " in done.stderr
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) in {0, -signal.SIGTERM}
+    assert (verb(env, tmp_path, "migrate").returncode, verb(env, tmp_path, "rebuild").returncode) == (0, 0)
+
+
+def test_a_killed_service_leaves_no_lock(sigstore: Signing, tmp_path: Path) -> None:
+    env = environment(tmp_path, sigstore.trusted_root)
+    with started(["serve", "--port", "0"], "serving on", env, tmp_path) as (process, _):
+        process.kill()
+        process.wait(30)
+    done = verb(env, tmp_path, "rebuild", "--format", "json")
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"records": 0, "lost": []})
+
+
+def test_more_workers_need_a_server_database(tmp_path: Path) -> None:
+    done = verb(environment(tmp_path, "public-good", WORKERS="2", SANDBOX="false"), tmp_path, "serve")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "DATABASE_URL" in done.stderr
+
+
+def test_sandbox_and_real_databases_do_not_mix(sigstore: Signing, tmp_path: Path) -> None:
+    sandboxed = environment(tmp_path, sigstore.trusted_root)
+    assert verb(sandboxed, tmp_path, "migrate").returncode == 0
+    real = environment(tmp_path, "public-good", SANDBOX="false")
+    done = verb(real, tmp_path, "serve", "--port", "0")
+    assert done.returncode == 2
+    assert "sandbox" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "said"),
+    [
+        pytest.param({"TRUSTED_ROOT": "missing.json"}, 2, "missing.json", id="no-root"),
+        pytest.param({"CONFIRM_THRESHOLD": "1"}, 2, "CONFIRM_THRESHOLD", id="threshold"),
+        pytest.param({"DATABASE_URL": "nonsense"}, 2, "expected a database URL", id="database"),
+        pytest.param({"REGISTRY_CREDENTIALS": "allowlist.yaml"}, 2, "REGISTRY_CREDENTIALS", id="credentials"),
+        pytest.param({"ALLOWLIST": "missing.yaml"}, 0, "", id="no-allowlist-is-not-fatal-for-migrate"),
+    ],
+)
+def test_a_start_that_can_not_work_says_why(
+    changes: dict[str, str], code: int, said: str, sigstore: Signing, tmp_path: Path
+) -> None:
+    env = environment(tmp_path, sigstore.trusted_root, **changes)
+    done = verb(env, tmp_path, "migrate" if not said else "serve", *([] if not said else ["--port", "0"]))
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_taken_port_is_told(sigstore: Signing, tmp_path: Path) -> None:
+    env = environment(tmp_path, sigstore.trusted_root)
+    port = sigstore.server.url.rpartition(":")[2]
+    done = verb(env, tmp_path, "serve", "--port", port)
+    assert done.returncode == 6
+    assert f"can not listen on 127.0.0.1:{port}" in done.stderr
+
+
+def test_the_sandbox_prints_what_a_service_needs(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    with started(["sandbox", "--directory", "here"], "sample signers", env, tmp_path) as (process, line):
+        assert "uat-aws" in line
+        assert (tmp_path / "here" / "trusted_root.json").is_file()
+        assert (tmp_path / "here" / "signing_config.json").is_file()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+
+# --- settings ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in list(os.environ):
+        if name.startswith(PREFIX):
+            monkeypatch.delenv(name)
+    return monkeypatch
+
+
+def test_settings_show_every_name_with_source_and_default(bare: pytest.MonkeyPatch) -> None:
+    bare.setenv("AICR_EVIDENCE_PORT", "9090")
+    run = cli("settings", "--format", "json")
+    lines = {line["name"]: line for line in run.json}
+    assert set(lines) == {PREFIX + name.upper() for name in Settings.model_fields}
+    assert lines["AICR_EVIDENCE_PORT"] == {
+        "name": "AICR_EVIDENCE_PORT",
+        "value": "9090",
+        "source": "environment",
+        "default": "8080",
+        "meaning": "port to listen on; 0 takes a free one",
+    }
+    assert lines["AICR_EVIDENCE_HOST"]["source"] == "default"
+    assert all(line["meaning"] for line in lines.values())
+    text = cli("settings")
+    assert (text.code, text.err) == (0, "")
+    assert re.search(r"^AICR_EVIDENCE_PORT +9090 +environment +8080 +port", text.out, re.MULTILINE)
+
+
+def test_settings_hide_what_is_secret(bare: pytest.MonkeyPatch) -> None:
+    bare.setenv("AICR_EVIDENCE_CATALOGUE_TOKEN", "catalogue-secret,other-secret")
+    bare.setenv("AICR_EVIDENCE_ADMIN_TOKEN", "admin-secret")
+    bare.setenv("AICR_EVIDENCE_DATABASE_URL", "postgresql+psycopg://aicr:p%40ss-secret@db.example.org/aicr")
+    bare.setenv("AICR_EVIDENCE_API", "http://user:api-secret@127.0.0.1:8080")
+    for run in (cli("settings"), cli("settings", "--format", "json")):
+        assert run.code == 0
+        assert "secret" not in run.out + run.err
+        assert "postgresql+psycopg://aicr:***@db.example.org/aicr" in run.out
+        assert "(set, hidden)" in run.out
+
+
+def test_a_variable_that_names_no_setting_is_pointed_out(bare: pytest.MonkeyPatch) -> None:
+    bare.setenv("AICR_EVIDENCE_ALOWLIST", "x")
+    run = cli("settings")
+    assert (run.code, run.err) == (0, "warning: AICR_EVIDENCE_ALOWLIST is set and names no setting\n")
+
+
+def test_a_setting_that_can_not_be_read_is_named_without_its_value(bare: pytest.MonkeyPatch) -> None:
+    bare.setenv("AICR_EVIDENCE_PORT", "secret-port")
+    bare.setenv("AICR_EVIDENCE_RATE_LIMIT", "fast")
+    run = cli("settings")
+    assert (run.code, run.out) == (2, "")
+    assert "AICR_EVIDENCE_PORT: " in run.err
+    assert "AICR_EVIDENCE_RATE_LIMIT: " in run.err
+    assert "secret-port" not in run.err
+
+
+def test_trust_show_names_roots_logs_and_their_times(bare: pytest.MonkeyPatch, sigstore: Signing) -> None:
+    shown = cli("trust", "show", "--format", "json").json
+    assert [root["name"] for root in shown] == ["public-good"]
+    assert "rekor.sigstore.dev" in json.dumps(shown)
+    text = cli("trust", "show", "--trusted-root", sigstore.trusted_root)
+    assert (text.code, text.out.startswith("name: ")) == (0, True)
+    assert "rekor.sigstore.dev" not in text.out
+
+
+def test_two_demos_do_not_share_a_directory(tmp_path: Path) -> None:
+    from app.sandbox.demo.directory import claimed  # noqa: PLC0415 - only this test takes the lock
+
+    with claimed(tmp_path / "demo"):
+        run = cli("demo", "--once", "--directory", str(tmp_path / "demo"))
+        assert (run.code, run.out) == (2, "")
+        assert "another demo runs in" in run.err
+    unknown = cli("demo", "--once", "--directory", str(tmp_path / "demo"), "--leave-out", "nobody")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "no sample is named 'nobody'" in unknown.err
