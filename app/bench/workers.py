@@ -1,7 +1,12 @@
 """Two verify processes against one: the same batch of jobs, fed by as many threads as an ingest has."""
 
-from collections.abc import Sequence
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+
+import psutil
 
 from app.adapters.workers import WorkerJudge
 from app.bench.figures import Bar, Figure, Outcome
@@ -14,6 +19,7 @@ from app.ports import Judge, JudgeJob
 
 _THREADS = 8
 _BUNDLES = 16
+_COUNT = "for _ in range(5_000_000): pass"
 _PRELOAD = ("app.services.judge", "app.adapters.sigstore.verifier")
 
 
@@ -24,17 +30,29 @@ def workers(plan: Plan) -> Outcome:
         batch = [jobs[index % len(jobs)] for index in range(plan.pick(small=64, full=256, least=4))]
         one, two = _started(bench, 1), _started(bench, 2)
         try:
+            rounds = plan.pick(small=9, full=31)
+            spent = _Spent(one)
             pairs = interleave(
-                lambda _: _all(one, batch, threads),
+                lambda _: spent.over(lambda: _all(one, batch, threads)),
                 lambda _: _all(two, batch, threads),
-                rounds=plan.pick(small=9, full=31),
+                rounds=rounds,
             )
         finally:
             one.close()
             two.close()
     plan.tick()
-    details = pairs.details("one", "two") | {"jobs": len(batch)}
-    note = "needs two cores that nothing else uses: with other work on the machine the second process has none"
+    control = interleave(lambda _: _spin(1), lambda _: _spin(2), rounds=rounds)
+    done = len(batch) * (rounds + 1)
+    details = pairs.details("one", "two") | {
+        "jobs": len(batch),
+        "controlRatio": control.ratio,
+        "supervisorCpuMsPerJob": spent.supervisor / done * 1e3,
+        "workerCpuMsPerJob": spent.workers / done * 1e3,
+    }
+    note = (
+        f"two processes that share nothing and only count came to {control.ratio:.2f} x right after: more is not to be "
+        "had from this machine while other work runs on it"
+    )
     return Outcome(
         (
             Figure(
@@ -48,6 +66,32 @@ def workers(plan: Plan) -> Outcome:
             ),
         )
     )
+
+
+class _Spent:
+    """Processor time of the supervisor and of its workers, over what is run through it."""
+
+    def __init__(self, judge: WorkerJudge) -> None:
+        self._workers = [psutil.Process(pid) for pid in judge.pids()]
+        self.supervisor = self.workers = 0.0
+
+    def over(self, run: Callable[[], None]) -> None:
+        """Run, and add what it took."""
+        supervisor, workers = time.process_time(), self._of_workers()
+        run()
+        self.supervisor += time.process_time() - supervisor
+        self.workers += self._of_workers() - workers
+
+    def _of_workers(self) -> float:
+        return sum(times.user + times.system for times in (worker.cpu_times() for worker in self._workers))
+
+
+def _spin(at_once: int) -> None:
+    """Count to the same number twice, in one process after the other or in two at once."""
+    for _ in range(2 // at_once):
+        running = [subprocess.Popen([sys.executable, "-c", _COUNT]) for _ in range(at_once)]
+        for process in running:
+            process.wait()
 
 
 def _started(bench: Workbench, processes: int) -> WorkerJudge:

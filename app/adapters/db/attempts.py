@@ -7,17 +7,22 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, RowMapping
 
-from app.adapters.db.events import insert
+from app.adapters.db.events import insert_for
 from app.adapters.db.tables import attempts, leases
+from app.adapters.db.types import Instant
 from app.core.refs import MAX_REFERENCE_CHARS, Digest
 from app.ports import Attempt
 
 MAX_TEXT_CHARS = 512
 MAX_CAUSE_BYTES = 8192
+
+_RELEASE = leases.delete().where(leases.c.digest == sa.bindparam("digest"), leases.c.holder == sa.bindparam("holder"))
 
 
 def record(connection: Connection, attempt: Attempt) -> Attempt:
@@ -37,20 +42,21 @@ def record(connection: Connection, attempt: Attempt) -> Attempt:
         "source": attempt.source[:MAX_TEXT_CHARS],
         "recipe": attempt.recipe[:MAX_TEXT_CHARS],
     }
-    statement = insert(connection, attempts)
-    new = statement.excluded
-    row = connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["key"],
-            set_={
-                "count": attempts.c.count + 1,
-                **{name: new[name] for name in ("reference", "step", "cause", "last_at", "recipe")},
-            },
-        )
-        .values(values)
-        .returning(*attempts.c)
-    )
+    row = connection.execute(_recording(connection.dialect.name), values)
     return _attempt(row.mappings().one())
+
+
+@cache
+def _recording(dialect: str) -> "sa.sql.dml.ReturningInsert[Any]":
+    statement = insert_for(dialect, attempts)
+    new = statement.excluded
+    return statement.on_conflict_do_update(
+        index_elements=["key"],
+        set_={
+            "count": attempts.c.count + 1,
+            **{name: new[name] for name in ("reference", "step", "cause", "last_at", "recipe")},
+        },
+    ).returning(*attempts.c)
 
 
 def prune(connection: Connection, before: datetime) -> int:
@@ -96,23 +102,28 @@ def bounded_cause(cause: Mapping[str, object]) -> dict[str, object]:
 
 def lease(connection: Connection, digest: Digest, holder: str, now: datetime, seconds: float) -> bool:
     """Take a free or expired lease, or prolong one's own; one statement, so two never both succeed."""
-    statement = insert(connection, leases)
+    row = {"digest": digest.hex, "holder": holder, "expires_at": now + timedelta(seconds=seconds), "at": now}
+    return connection.execute(_leasing(connection.dialect.name), row).first() is not None
+
+
+@cache
+def _leasing(dialect: str) -> "sa.sql.dml.ReturningInsert[Any]":
+    statement = insert_for(dialect, leases)
     new = statement.excluded
-    row = connection.execute(
-        statement.on_conflict_do_update(
+    return (
+        statement.values({name: sa.bindparam(name) for name in ("digest", "holder", "expires_at")})
+        .on_conflict_do_update(
             index_elements=["digest"],
             set_={"holder": new.holder, "expires_at": new.expires_at},
-            where=(leases.c.holder == new.holder) | (leases.c.expires_at <= now),
+            where=(leases.c.holder == new.holder) | (leases.c.expires_at <= sa.bindparam("at", type_=Instant)),
         )
-        .values(digest=digest.hex, holder=holder, expires_at=now + timedelta(seconds=seconds))
         .returning(leases.c.holder)
-    ).first()
-    return row is not None
+    )
 
 
 def release(connection: Connection, digest: Digest, holder: str) -> None:
     """Give back one's own lease; somebody else's stays."""
-    connection.execute(leases.delete().where(leases.c.digest == digest.hex, leases.c.holder == holder))
+    connection.execute(_RELEASE, {"digest": digest.hex, "holder": holder})
 
 
 def release_all(connection: Connection) -> None:

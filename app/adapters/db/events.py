@@ -12,6 +12,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cache
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -34,10 +35,18 @@ FOUND = "bundle-found"
 
 PAGE = 500
 
+_BY_KEY = sa.select(texts).where(texts.c.sha256.in_(sa.bindparam("keys", expanding=True)))
+_APPEND = events.insert()
+
 
 def insert(connection: Connection, table: sa.Table) -> "sqlite.Insert | postgresql.Insert":
     """An insert that can say what happens on a conflict."""
-    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+    return insert_for(connection.dialect.name, table)
+
+
+def insert_for(dialect: str, table: sa.Table) -> "sqlite.Insert | postgresql.Insert":
+    """The same by the dialect's name: what is made of it can be kept, which is most of a small statement's cost."""
+    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
 
 
 def append(
@@ -51,7 +60,7 @@ def append(
 ) -> int:
     """Add one event, with the `seq` reserved for it if there is one; returns the `seq`."""
     number = database.next_seq(connection) if seq is None else seq
-    connection.execute(events.insert().values(seq=number, at=at, kind=kind, data=data))
+    connection.execute(_APPEND, {"seq": number, "at": at, "kind": kind, "data": data})
     return number
 
 
@@ -59,7 +68,12 @@ def keep_texts(connection: Connection, datas: Iterable[bytes]) -> None:
     """Add what is not there yet."""
     rows = [{"sha256": key, "data": data} for key, data in sorted({text_sha256(d): d for d in datas}.items())]
     if rows:
-        connection.execute(insert(connection, texts).on_conflict_do_nothing(), rows)
+        connection.execute(_new_texts(connection.dialect.name), rows)
+
+
+@cache
+def _new_texts(dialect: str) -> "sqlite.Insert | postgresql.Insert":
+    return insert_for(dialect, texts).on_conflict_do_nothing()
 
 
 def read_texts(connection: Connection, keys: Iterable[str]) -> dict[str, bytes]:
@@ -67,7 +81,7 @@ def read_texts(connection: Connection, keys: Iterable[str]) -> dict[str, bytes]:
     wanted = sorted(set(keys))
     if not wanted:
         return {}
-    rows = connection.execute(sa.select(texts).where(texts.c.sha256.in_(wanted)))
+    rows = connection.execute(_BY_KEY, {"keys": wanted})
     return {row.sha256: bytes(row.data) for row in rows}
 
 

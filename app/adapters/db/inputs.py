@@ -33,6 +33,50 @@ from app.core.verdict import NameClaim, PrintSighting, RecipeInputs
 
 _CHUNK = 500
 
+# Statements that an ingest runs are made once: building one costs more than running it.
+_OF_RECIPE: sa.BindParameter[str] = sa.bindparam("recipe")
+_NEWEST = (
+    sa.select(*RUN_COLUMNS)
+    .join(latest, latest.c.record_id == records.c.id)
+    .join(sources, sources.c.id == records.c.source_id)
+    .where(latest.c.recipe == _OF_RECIPE, latest.c.scope == "run")
+)
+_COUNTS = sa.select(recipe_sources.c.source_id, recipe_sources.c.runs).where(recipe_sources.c.recipe == _OF_RECIPE)
+_VERSIONS = (
+    sa.select(catalogue_versions).where(catalogue_versions.c.recipe == _OF_RECIPE).order_by(catalogue_versions.c.seq)
+)
+_SIGHTED = (
+    sa.select(
+        run_prints.c.kind,
+        run_prints.c.value,
+        records.c.digest,
+        records.c.source_owner,
+        records.c.logged_at,
+        records.c.weightless,
+        sources.c.issuer,
+        sources.c.identity,
+    )
+    .join(records, records.c.id == run_prints.c.record_id)
+    .join(sources, sources.c.id == records.c.source_id)
+    .where(run_prints.c.value.in_(sa.bindparam("values", expanding=True)))
+)
+_CLAIMED = (
+    sa.select(*RUN_COLUMNS)
+    .join(name_claims, name_claims.c.record_id == records.c.id)
+    .join(sources, sources.c.id == records.c.source_id)
+    .where(name_claims.c.recipe == _OF_RECIPE)
+)
+_VANISHED = sa.select(disappearances.c.digest).where(
+    disappearances.c.digest.in_(sa.bindparam("digests", expanding=True))
+)
+_WITHDRAWN = (
+    sa.select(retractions.c.digest, retractions.c.source_id, retractions.c.reason)
+    .where(retractions.c.recipe == _OF_RECIPE)
+    .order_by(retractions.c.seq)
+)
+_VANISHED_NOW = _VANISHED.where(disappearances.c.until.is_(None))
+_WITHDRAWN_NOW = _WITHDRAWN.where(retractions.c.until.is_(None))
+
 
 def known_inputs(connection: Connection, recipe: str, as_of: datetime | None) -> RecipeInputs | None:
     """The inputs of a recipe that is known (by then)."""
@@ -44,14 +88,8 @@ def known_inputs(connection: Connection, recipe: str, as_of: datetime | None) ->
 
 def recipe_inputs(connection: Connection, recipe: str) -> RecipeInputs:
     """The inputs of a recipe now, thinned as `core.latest.reduced` says."""
-    query = (
-        sa.select(*RUN_COLUMNS)
-        .join(latest, latest.c.record_id == records.c.id)
-        .join(sources, sources.c.id == records.c.source_id)
-        .where(latest.c.recipe == recipe, latest.c.scope == "run")
-    )
-    runs = complete(connection, connection.execute(query).mappings().all())
-    counts = sa.select(recipe_sources.c.source_id, recipe_sources.c.runs).where(recipe_sources.c.recipe == recipe)
+    named = {"recipe": recipe}
+    runs = complete(connection, connection.execute(_NEWEST, named).mappings().all())
     return RecipeInputs(
         recipe=recipe,
         runs=latest_runs(runs),
@@ -59,7 +97,7 @@ def recipe_inputs(connection: Connection, recipe: str) -> RecipeInputs:
         sightings=_sightings(connection, runs, None),
         gone=_gone(connection, runs, None),
         retracted=_retracted(connection, recipe, None),
-        run_counts={row.source_id: row.runs for row in connection.execute(counts)},
+        run_counts={row.source_id: row.runs for row in connection.execute(_COUNTS, named)},
         claims=_claims(connection, recipe),
     )
 
@@ -90,12 +128,8 @@ def _past_inputs(connection: Connection, recipe: str, as_of: datetime) -> Recipe
 
 
 def _catalogue(connection: Connection, recipe: str, as_of: datetime | None) -> tuple[CatalogueVersion, ...]:
-    query = (
-        sa.select(catalogue_versions).where(catalogue_versions.c.recipe == recipe).order_by(catalogue_versions.c.seq)
-    )
-    if as_of is not None:
-        query = query.where(catalogue_versions.c.recorded_at <= as_of)
-    rows = connection.execute(query).mappings().all()
+    query = _VERSIONS if as_of is None else _VERSIONS.where(catalogue_versions.c.recorded_at <= as_of)
+    rows = connection.execute(query, {"recipe": recipe}).mappings().all()
     if not rows:
         return ()
     key = rows[-1]["text_sha256"]
@@ -107,24 +141,8 @@ def _sightings(connection: Connection, runs: Iterable[Run], as_of: datetime | No
     wanted = {one for run in runs for one in run.prints}
     values = sorted({value for _, value in wanted})
     found: list[PrintSighting] = []
+    query = _SIGHTED if as_of is None else _SIGHTED.where(records.c.received_at <= as_of)
     for start in range(0, len(values), _CHUNK):
-        query = (
-            sa.select(
-                run_prints.c.kind,
-                run_prints.c.value,
-                records.c.digest,
-                records.c.source_owner,
-                records.c.logged_at,
-                records.c.weightless,
-                sources.c.issuer,
-                sources.c.identity,
-            )
-            .join(records, records.c.id == run_prints.c.record_id)
-            .join(sources, sources.c.id == records.c.source_id)
-            .where(run_prints.c.value.in_(values[start : start + _CHUNK]))
-        )
-        if as_of is not None:
-            query = query.where(records.c.received_at <= as_of)
         found.extend(
             PrintSighting(
                 kind=row["kind"],
@@ -136,44 +154,31 @@ def _sightings(connection: Connection, runs: Iterable[Run], as_of: datetime | No
                 logged_at=row["logged_at"],
                 weightless=row["weightless"],
             )
-            for row in connection.execute(query).mappings()
+            for row in connection.execute(query, {"values": values[start : start + _CHUNK]}).mappings()
             if (row["kind"], row["value"]) in wanted
         )
     return earliest_sightings(found)
 
 
 def _claims(connection: Connection, recipe: str) -> tuple[NameClaim, ...]:
-    query = (
-        sa.select(*RUN_COLUMNS)
-        .join(name_claims, name_claims.c.record_id == records.c.id)
-        .join(sources, sources.c.id == records.c.source_id)
-        .where(name_claims.c.recipe == recipe)
-    )
-    return earliest_claims(claim_of(codec.run_of(row)) for row in connection.execute(query).mappings())
+    rows = connection.execute(_CLAIMED, {"recipe": recipe}).mappings()
+    return earliest_claims(claim_of(codec.run_of(row)) for row in rows)
 
 
 def _gone(connection: Connection, runs: Sequence[Run], as_of: datetime | None) -> frozenset[Digest]:
     digests = sorted({run.digest.hex for run in runs})
     found: set[str] = set()
+    query = _VANISHED_NOW if as_of is None else _VANISHED.where(_in_force(disappearances, as_of))
     for start in range(0, len(digests), _CHUNK):
-        query = sa.select(disappearances.c.digest).where(
-            disappearances.c.digest.in_(digests[start : start + _CHUNK]), _in_force(disappearances, as_of)
-        )
-        found.update(connection.scalars(query))
+        found.update(connection.scalars(query, {"digests": digests[start : start + _CHUNK]}))
     return frozenset(Digest(digest) for digest in found)
 
 
 def _retracted(connection: Connection, recipe: str, as_of: datetime | None) -> dict[tuple[Digest, str], str]:
-    query = (
-        sa.select(retractions.c.digest, retractions.c.source_id, retractions.c.reason)
-        .where(retractions.c.recipe == recipe, _in_force(retractions, as_of))
-        .order_by(retractions.c.seq)
-    )
-    return {(Digest(row.digest), row.source_id): row.reason for row in connection.execute(query)}
+    query = _WITHDRAWN_NOW if as_of is None else _WITHDRAWN.where(_in_force(retractions, as_of))
+    return {(Digest(row.digest), row.source_id): row.reason for row in connection.execute(query, {"recipe": recipe})}
 
 
-def _in_force(table: sa.Table, as_of: datetime | None) -> sa.ColumnElement[bool]:
-    """Whether a row with `since` and `until` holds now or at `as_of`."""
-    if as_of is None:
-        return table.c.until.is_(None)
+def _in_force(table: sa.Table, as_of: datetime) -> sa.ColumnElement[bool]:
+    """Whether a row with `since` and `until` held at `as_of`."""
     return (table.c.since <= as_of) & (table.c.until.is_(None) | (table.c.until > as_of))

@@ -19,7 +19,7 @@ from app.adapters.db.projection import (
     summary_of,
     touch,
 )
-from app.adapters.db.records import find
+from app.adapters.db.records import of_source
 from app.adapters.db.session import Database
 from app.adapters.db.tables import allowlist_versions, locations, records
 from app.core.bundle import Run
@@ -27,6 +27,17 @@ from app.core.errors import ConflictError, NotFoundError, StoreError
 from app.core.refs import Digest
 from app.core.summary import state_at_ingest
 from app.ports import Classify, Kept, Project, Received, Record
+
+_KNOWN = sa.select(records.c.id).where(
+    records.c.digest == sa.bindparam("digest"), records.c.source_id == sa.bindparam("source_id")
+)
+_USED = sa.select(records.c.digest, records.c.signature_sha256).where(
+    sa.or_(
+        (records.c.log_id == sa.bindparam("log_id")) & (records.c.log_index == sa.bindparam("log_index")),
+        records.c.signature_sha256 == sa.bindparam("signature_sha256"),
+    )
+)
+_IN_FORCE = sa.select(allowlist_versions.c.text_sha256).order_by(allowlist_versions.c.seq.desc()).limit(1)
 
 LOCATION_FRESH = timedelta(hours=1)
 """A location that was seen this recently is not noted again: repeats of a `POST` write nothing."""
@@ -115,10 +126,8 @@ class Keeping:
         events.append(self._database, connection, events.RECEIVED, self._received.at, data, seq=seq)
 
     def _require_unused(self, connection: Connection, run: Run) -> None:
-        same_entry = (records.c.log_id == run.log.log_id) & (records.c.log_index == run.log.index)
-        same_signature = records.c.signature_sha256 == run.signature_sha256
-        query = sa.select(records.c.digest, records.c.signature_sha256).where(sa.or_(same_entry, same_signature))
-        used = connection.execute(query).first()
+        named = {"log_id": run.log.log_id, "log_index": run.log.index, "signature_sha256": run.signature_sha256}
+        used = connection.execute(_USED, named).first()
         if used is None:
             return
         other = str(Digest(used.digest))
@@ -139,8 +148,7 @@ class Keeping:
     def _require_allowlist(self, connection: Connection) -> None:
         if self._allowlist_sha256 is None:
             return
-        query = sa.select(allowlist_versions.c.text_sha256).order_by(allowlist_versions.c.seq.desc()).limit(1)
-        in_force = connection.scalar(query)
+        in_force = connection.scalar(_IN_FORCE)
         if in_force != self._allowlist_sha256:
             raise ConflictError(
                 f"expected allowlist {self._allowlist_sha256[:12]} in force, found {(in_force or 'none')[:12]}",
@@ -183,12 +191,13 @@ def _worth_noting(connection: Connection, digest: Digest, received: Received) ->
 
 
 def _is_known(connection: Connection, run: Run) -> bool:
-    query = sa.select(records.c.id).where(records.c.digest == run.digest.hex, records.c.source_id == run.source_id)
-    return connection.scalar(query) is not None
+    return connection.scalar(_KNOWN, {"digest": run.digest.hex, "source_id": run.source_id}) is not None
 
 
 def _record(connection: Connection, run: Run) -> Record:
-    (found,) = find(connection, records.c.digest == run.digest.hex, records.c.source_id == run.source_id)
+    found = of_source(connection, run.digest.hex, run.source_id)
+    if found is None:
+        raise StoreError(f"the record of {run.digest} is not there", hint="run: aicr evidence rebuild")
     return found
 
 

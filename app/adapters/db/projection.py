@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from app.adapters.db import codec
-from app.adapters.db.events import insert, keep_texts
+from app.adapters.db.events import insert_for, keep_texts
 from app.adapters.db.inputs import recipe_inputs
 from app.adapters.db.tables import (
     figures,
@@ -34,6 +36,16 @@ from app.ports import Classify, Project, RecipeSummary
 
 PartyOf = Callable[[SignerIdentity], str]
 
+_STATE = sa.select(recipe_state).where(recipe_state.c.recipe == sa.bindparam("recipe"))
+_SHARING = (
+    sa.select(run_prints.c.recipe)
+    .distinct()
+    .where(
+        run_prints.c.value.in_(sa.bindparam("values", expanding=True)), run_prints.c.recipe != sa.bindparam("recipe")
+    )
+)
+_KNOWN_SOURCES = sa.select(sources.c.id).where(sources.c.id.in_(sa.bindparam("ids", expanding=True)))
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
@@ -50,7 +62,7 @@ def add_records(connection: Connection, arrivals: Sequence[Arrival], *, classify
     keep_texts(connection, (codec.encode_text(run.recipe_text) for run in runs if run.recipe_text))
     _add_sources(connection, runs, classify)
     connection.execute(
-        records.insert(),
+        _plain(records),
         [codec.record_values(a.id, a.run, a.reference, party_of(a.run.signer)) for a in arrivals],
     )
     _insert_all(connection, results, (row for a in arrivals for row in codec.result_values(a.id, a.run)))
@@ -59,58 +71,30 @@ def add_records(connection: Connection, arrivals: Sequence[Arrival], *, classify
     _advance_latest(connection, [row for a in arrivals for row in codec.latest_values(a.id, a.run)])
     _advance_claims(connection, [codec.claim_values(a.id, a.run) for a in arrivals])
     counted = Counter((run.recipe, run.source_id) for run in runs)
-    statement = insert(connection, recipe_sources)
     connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["recipe", "source_id"],
-            set_={"runs": recipe_sources.c.runs + statement.excluded.runs},
-        ),
+        _counting(connection.dialect.name),
         [{"recipe": recipe, "source_id": source, "runs": runs} for (recipe, source), runs in sorted(counted.items())],
     )
 
 
 def see_location(connection: Connection, digest: str, reference: str, at: datetime, *, public: bool) -> None:
     """Add a location, or note that it was seen again; once public, it stays so."""
-    statement = insert(connection, locations)
-    later = sa.case(
-        (statement.excluded.last_seen > locations.c.last_seen, statement.excluded.last_seen),
-        else_=locations.c.last_seen,
-    )
-    earlier = sa.case(
-        (statement.excluded.first_seen < locations.c.first_seen, statement.excluded.first_seen),
-        else_=locations.c.first_seen,
-    )
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["digest", "reference"],
-            set_={
-                "first_seen": earlier,
-                "last_seen": later,
-                "public": sa.or_(locations.c.public, statement.excluded.public),
-            },
-        ).values(digest=digest, reference=reference, first_seen=at, last_seen=at, public=public)
-    )
+    row = {"digest": digest, "reference": reference, "first_seen": at, "last_seen": at, "public": public}
+    connection.execute(_sighting(connection.dialect.name), row)
 
 
 def refresh(connection: Connection, recipe: str, project: Project) -> tuple[RecipeVerdict, RecipeSummary]:
     """Compute one recipe anew from its inputs and keep its line; the revision grows."""
     verdict = project(recipe_inputs(connection, recipe))
     summary = summarize(verdict)
-    statement = insert(connection, recipe_state)
-    revision = connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["recipe"],
-            set_={"revision": recipe_state.c.revision + 1, "summary": statement.excluded.summary},
-        )
-        .values(recipe=recipe, revision=1, summary=summary)
-        .returning(recipe_state.c.revision)
-    ).scalar_one()
+    row = {"recipe": recipe, "revision": 1, "summary": summary}
+    revision = connection.execute(_restating(connection.dialect.name), row).scalar_one()
     return verdict, RecipeSummary(recipe, revision, summary)
 
 
 def summary_of(connection: Connection, recipe: str) -> RecipeSummary | None:
     """The line of one recipe as it is kept."""
-    row = connection.execute(sa.select(recipe_state).where(recipe_state.c.recipe == recipe)).one_or_none()
+    row = connection.execute(_STATE, {"recipe": recipe}).one_or_none()
     return None if row is None else RecipeSummary(row.recipe, row.revision, row.summary)
 
 
@@ -127,12 +111,7 @@ def sharing_prints(connection: Connection, run: Run) -> frozenset[str]:
     values = sorted({value for _, value in run.prints})
     if not values:
         return frozenset()
-    query = (
-        sa.select(run_prints.c.recipe)
-        .distinct()
-        .where(run_prints.c.value.in_(values), run_prints.c.recipe != run.recipe)
-    )
-    return frozenset(connection.scalars(query))
+    return frozenset(connection.scalars(_SHARING, {"values": values, "recipe": run.recipe}))
 
 
 def known_recipes(connection: Connection) -> tuple[str, ...]:
@@ -142,7 +121,7 @@ def known_recipes(connection: Connection) -> tuple[str, ...]:
 
 def _add_sources(connection: Connection, runs: Iterable[Run], classify: Classify) -> None:
     by_id: Mapping[str, Run] = {run.source_id: run for run in runs}
-    known = set(connection.scalars(sa.select(sources.c.id).where(sources.c.id.in_(sorted(by_id)))))
+    known = set(connection.scalars(_KNOWN_SOURCES, {"ids": sorted(by_id)}))
     rows = []
     for source_id, run in sorted(by_id.items()):
         if source_id not in known:
@@ -157,37 +136,86 @@ def _add_sources(connection: Connection, runs: Iterable[Run], classify: Classify
                 }
             )
     if rows:
-        connection.execute(insert(connection, sources).on_conflict_do_nothing(), rows)
+        connection.execute(_new_sources(connection.dialect.name), rows)
 
 
 def _advance_latest(connection: Connection, rows: Sequence[codec.Values]) -> None:
-    statement = insert(connection, latest)
-    new, old = statement.excluded, latest.c
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["recipe", "scope", "source_id", "key"],
-            set_={name: new[name] for name in ("record_id", "attested_at", "logged_at", "digest")},
-            where=sa.tuple_(new.attested_at, new.logged_at, new.digest)
-            > sa.tuple_(old.attested_at, old.logged_at, old.digest),
-        ),
-        rows,
-    )
+    connection.execute(_newer(connection.dialect.name), rows)
 
 
 def _advance_claims(connection: Connection, rows: Sequence[codec.Values]) -> None:
     """Keep of each claim the record logged first."""
-    statement = insert(connection, name_claims)
-    new, old = statement.excluded, name_claims.c
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["recipe", "key"],
-            set_={name: new[name] for name in ("record_id", "logged_at", "digest")},
-            where=sa.tuple_(new.logged_at, new.digest) < sa.tuple_(old.logged_at, old.digest),
-        ),
-        rows,
-    )
+    connection.execute(_earlier(connection.dialect.name), rows)
 
 
 def _insert_all(connection: Connection, table: sa.Table, rows: Iterable[codec.Values]) -> None:
     if listed := list(rows):
-        connection.execute(table.insert(), listed)
+        connection.execute(_plain(table), listed)
+
+
+# Statements, made once for each dialect: building one costs more than running it.
+
+
+@cache
+def _plain(table: sa.Table) -> sa.Insert:
+    return table.insert()
+
+
+@cache
+def _new_sources(dialect: str) -> sa.Insert:
+    return insert_for(dialect, sources).on_conflict_do_nothing()
+
+
+@cache
+def _counting(dialect: str) -> sa.Insert:
+    statement = insert_for(dialect, recipe_sources)
+    return statement.on_conflict_do_update(
+        index_elements=["recipe", "source_id"],
+        set_={"runs": recipe_sources.c.runs + statement.excluded.runs},
+    )
+
+
+@cache
+def _sighting(dialect: str) -> sa.Insert:
+    statement = insert_for(dialect, locations)
+    new, old = statement.excluded, locations.c
+    return statement.on_conflict_do_update(
+        index_elements=["digest", "reference"],
+        set_={
+            "first_seen": sa.case((new.first_seen < old.first_seen, new.first_seen), else_=old.first_seen),
+            "last_seen": sa.case((new.last_seen > old.last_seen, new.last_seen), else_=old.last_seen),
+            "public": sa.or_(old.public, new.public),
+        },
+    )
+
+
+@cache
+def _restating(dialect: str) -> "sa.sql.dml.ReturningInsert[Any]":
+    statement = insert_for(dialect, recipe_state)
+    return statement.on_conflict_do_update(
+        index_elements=["recipe"],
+        set_={"revision": recipe_state.c.revision + 1, "summary": statement.excluded.summary},
+    ).returning(recipe_state.c.revision)
+
+
+@cache
+def _newer(dialect: str) -> sa.Insert:
+    statement = insert_for(dialect, latest)
+    new, old = statement.excluded, latest.c
+    return statement.on_conflict_do_update(
+        index_elements=["recipe", "scope", "source_id", "key"],
+        set_={name: new[name] for name in ("record_id", "attested_at", "logged_at", "digest")},
+        where=sa.tuple_(new.attested_at, new.logged_at, new.digest)
+        > sa.tuple_(old.attested_at, old.logged_at, old.digest),
+    )
+
+
+@cache
+def _earlier(dialect: str) -> sa.Insert:
+    statement = insert_for(dialect, name_claims)
+    new, old = statement.excluded, name_claims.c
+    return statement.on_conflict_do_update(
+        index_elements=["recipe", "key"],
+        set_={name: new[name] for name in ("record_id", "logged_at", "digest")},
+        where=sa.tuple_(new.logged_at, new.digest) < sa.tuple_(old.logged_at, old.digest),
+    )

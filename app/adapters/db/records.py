@@ -23,10 +23,29 @@ _RECORD_COLUMNS = (
 )
 _CHUNK = 500  # how many ids one query names
 
+_OF_RECORDS = {
+    table: sa.select(table)
+    .where(table.c.record_id.in_(sa.bindparam("ids", expanding=True)))
+    .order_by(table.c.record_id, table.c.position)
+    for table in (results, figures)
+}
+_OF_DIGESTS = (
+    sa.select(locations)
+    .where(locations.c.digest.in_(sa.bindparam("digests", expanding=True)))
+    .order_by(locations.c.digest, locations.c.first_seen, locations.c.reference)
+)
+
 
 def find(connection: Connection, *where: ColumnElement[bool]) -> tuple[Record, ...]:
     """Records with everything, in order of receipt."""
-    return _records(connection, _select().where(*where).order_by(records.c.id), whole=True)
+    query = _select().where(*where).order_by(records.c.id)
+    return _records(connection, connection.execute(query).mappings().all(), whole=True)
+
+
+def of_source(connection: Connection, digest: str, source_id: str) -> Record | None:
+    """The record of one source."""
+    rows = connection.execute(_OF_SOURCE, {"digest": digest, "source_id": source_id}).mappings().all()
+    return next(iter(_records(connection, rows, whole=True)), None)
 
 
 def page(
@@ -36,7 +55,7 @@ def page(
     query = _select().where(*_conditions(where)).order_by(records.c.id.desc()).limit(limit + 1)
     if after is not None:
         query = query.where(records.c.id < after)
-    found = _records(connection, query, whole=False)
+    found = _records(connection, connection.execute(query).mappings().all(), whole=False)
     return found[:limit], found[limit - 1].id if len(found) > limit else None
 
 
@@ -81,8 +100,12 @@ def _select() -> sa.Select[tuple[object, ...]]:
     )
 
 
-def _records(connection: Connection, query: sa.Select[tuple[object, ...]], *, whole: bool) -> tuple[Record, ...]:
-    rows = connection.execute(query).mappings().all()
+_OF_SOURCE = _select().where(
+    records.c.digest == sa.bindparam("digest"), records.c.source_id == sa.bindparam("source_id")
+)
+
+
+def _records(connection: Connection, rows: Sequence[RowMapping], *, whole: bool) -> tuple[Record, ...]:
     runs = complete(connection, rows) if whole else tuple(run_of(row) for row in rows)
     seen = _locations(connection, {row["digest"] for row in rows})
     return tuple(
@@ -135,12 +158,7 @@ def _by_record(connection: Connection, table: sa.Table, ids: Sequence[int]) -> d
     """The rows of `results` or `figures` that belong to records, in their order."""
     found: dict[int, list[RowMapping]] = defaultdict(list)
     for start in range(0, len(ids), _CHUNK):
-        query = (
-            sa.select(table)
-            .where(table.c.record_id.in_(ids[start : start + _CHUNK]))
-            .order_by(table.c.record_id, table.c.position)
-        )
-        for row in connection.execute(query).mappings():
+        for row in connection.execute(_OF_RECORDS[table], {"ids": ids[start : start + _CHUNK]}).mappings():
             found[row["record_id"]].append(row)
     return found
 
@@ -149,12 +167,7 @@ def _locations(connection: Connection, digests: Iterable[str]) -> dict[str, tupl
     wanted = sorted(digests)
     if not wanted:
         return {}
-    query = (
-        sa.select(locations)
-        .where(locations.c.digest.in_(wanted))
-        .order_by(locations.c.digest, locations.c.first_seen, locations.c.reference)
-    )
     found: dict[str, list[Location]] = defaultdict(list)
-    for row in connection.execute(query):
+    for row in connection.execute(_OF_DIGESTS, {"digests": wanted}):
         found[row.digest].append(Location(row.reference, row.first_seen, row.last_seen, row.public))
     return {digest: tuple(seen) for digest, seen in found.items()}
