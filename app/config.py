@@ -83,6 +83,7 @@ class Settings(BaseSettings):
     judge_timeout_seconds: float = Field(30, gt=0, description="one judging job")
     judge_memory_bytes: int = Field(1 << 30, gt=0, description="address space of a judging worker over its start")
     attempts_retention_days: int = Field(90, ge=1, description="how long attempts are kept")
+    unlisted_quota: int = Field(200, ge=0, description="records of one source that is on no list; 0 is off")
     shutdown_timeout_seconds: float = Field(30, gt=0, description="how long running requests may finish")
 
     _split = field_validator(

@@ -368,6 +368,12 @@ class EvidenceStore(Protocol):
     def knows(self, digest: Digest, signature_sha256: str, /) -> bool:
         """Whether a record names exactly this bundle and signature; what the archive's sweep asks."""
 
+    def holds(self, digest: Digest, source_id: str, /) -> bool:
+        """Whether this source has a record of this digest."""
+
+    def held_by(self, source_id: str, /, *, weightless_only: bool = False) -> int:
+        """How many records a source has, or how many of them have no weight."""
+
     def records_of(self, digest: Digest, /) -> tuple[Record, ...]:
         """All records of a digest, one per source, in order of receipt."""
 

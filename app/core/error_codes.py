@@ -113,9 +113,19 @@ OPERATION: Mapping[str, ErrorCode] = _table(
         "run `aicr evidence migrate`",
     ),
     ErrorCode(
+        "NO_VERDICT_IN_TIME",
+        "The whole answer took longer than a submission may: PULL_TIMEOUT_SECONDS and 20 seconds.",
+        "ask again in a moment; the work goes on, and `GET /attempts` tells how it ended",
+    ),
+    ErrorCode(
         "TRUST_ROOT_INVALID",
         "A trusted root can not be read, or two roots would speak for one issuer.",
         "check AICR_EVIDENCE_TRUSTED_ROOT; limit every private root to its issuers: `path;issuer=URL`",
+    ),
+    ErrorCode(
+        "UNLISTED_QUOTA",
+        "A source that is not on the allowlist holds as many records as UNLISTED_QUOTA lets it.",
+        "have the signer listed; records of listed sources are not counted",
     ),
 )
 """What the service and the commands end with for reasons of their own."""

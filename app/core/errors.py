@@ -131,6 +131,24 @@ class FetchError(ServiceError):
         self.retryable = transient_status or wire
 
 
+class QuotaExceeded(ServiceError):
+    """A source that is on no list holds as many records as it may (trust 6); asking again soon changes nothing."""
+
+    code = "UNLISTED_QUOTA"
+    category = Category.RATE_LIMITED
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after_seconds: int,
+        hint: str | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, details=details)
+        self.retry_after_seconds = retry_after_seconds
+
+
 class JudgeUnavailable(ServiceError):
     """No judging worker answered in time; no verdict was reached."""
 

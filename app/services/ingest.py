@@ -3,10 +3,9 @@
 Reads are in `services.report`; what goes in and comes out, in `services.ingest_types`.
 """
 
+import asyncio
 import hashlib
-import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,21 +15,22 @@ from typing import Protocol
 
 from app.core.bundle import Accepted, RawSignature, Rejected, Run
 from app.core.errors import (
+    Category,
     ConflictError,
     FetchError,
     InputError,
     JudgeCrashed,
     JudgeUnavailable,
     NotFoundError,
+    QuotaExceeded,
     ReferenceInvalid,
     RegistryNotTrusted,
     ServiceError,
     StoreError,
 )
 from app.core.refs import Digest, OciRef
-from app.core.report import CauseClass, Exit, FailureCause, InputKind, StepName
+from app.core.report import InputKind, StepName
 from app.core.verdict import RecipeInputs, RecipeVerdict
-from app.core.verdict_steps import unreadable
 from app.ports import (
     Access,
     Artifact,
@@ -48,6 +48,9 @@ from app.ports import (
 )
 from app.services.flights import Flights
 from app.services.ingest_types import BODY_TOO_LARGE, IngestRequest, IngestResult, Judged, Refused, Stored
+from app.services.pulling import PullTime
+from app.services.refusing import refused, refused_by_registry, refused_by_store
+from app.services.turns import Turns
 
 
 class Gate(Protocol):
@@ -78,14 +81,18 @@ class IngestLimits:
     """What bounds one ingest; times in seconds.
 
     A lease is prolonged while its holder works, so it can be short: after a crash nobody waits longer than that.
+    After `answer_seconds` a caller is told that no verdict was reached, while the work goes on. `unlisted_quota` is how
+    many records a source may hold that nobody listed; 0 is any number.
     """
 
     pull_timeout_seconds: float
     lease_seconds: float = 15.0
+    answer_seconds: float | None = None
+    unlisted_quota: int = 0
 
 
-_LEASE_POLL_SECONDS = 0.05
-_LEASE_POLL_SLOWEST_SECONDS = 0.4
+_QUOTA_RETRY_SECONDS = 3600
+"""A full quota empties only when the signer is listed; asking more often than hourly helps nobody."""
 
 
 def _no_failpoint(_name: str) -> None:
@@ -108,10 +115,23 @@ class IngestService:
     flights: Flights[IngestResult]
     failpoint: Callable[[str], None] = _no_failpoint
     pause: Callable[[float], None] = time.sleep
+    monotonic: Callable[[], float] = time.monotonic
 
     async def submit_async(self, request: IngestRequest) -> IngestResult:
-        """`submit` on the bounded executor; a request that is already under way is joined and takes no slot."""
-        result, joined = await self.flights.run(request, lambda: self.submit(request))
+        """`submit` on the bounded executor; a request that is already under way is joined and takes no slot.
+
+        Waiting for a slot counts: past the deadline no verdict was reached, though one may be later.
+        """
+        try:
+            async with asyncio.timeout(self.limits.answer_seconds):
+                result, joined = await self.flights.run(request, lambda: self.submit(request))
+        except TimeoutError as err:
+            raise FetchError(
+                f"no verdict within {self.limits.answer_seconds:g} seconds; the work goes on",
+                category=Category.TIMEOUT,
+                code="NO_VERDICT_IN_TIME",
+                hint="try again in a moment; GET /attempts tells how it ended",
+            ) from err
         if joined and isinstance(result, Stored) and result.created:
             return replace(result, created=False)
         return result
@@ -168,6 +188,7 @@ class IngestService:
             public=request.access is Access.ANONYMOUS,
             pointer=request.pointer,
         )
+        pulling = PullTime(self.limits.pull_timeout_seconds, clock=self.monotonic)
         options = PullOptions(timeout_seconds=self.limits.pull_timeout_seconds, access=request.access)
         keeping = not (request.dry_run or request.verify_only)
         try:
@@ -176,10 +197,10 @@ class IngestService:
                 return known
             with ExitStack() as stack:
                 if keeping:
-                    waited = stack.enter_context(self._turn(digest))
+                    waited = stack.enter_context(self._turns().turn(digest, pulling))
                     if waited and (known := self._already_kept(artifact, request, received)):
                         return known
-                pulled = stack.enter_context(self._bundle(artifact, options, keeping=keeping))
+                pulled = stack.enter_context(self._bundle(artifact, options, pulling, keeping=keeping))
                 self.failpoint("fetched")
                 verdict = self.judge.judge(
                     JudgeJob(
@@ -194,14 +215,46 @@ class IngestService:
                     )
                 )
                 if isinstance(verdict, Rejected):
-                    return _refused(verdict, digest)
+                    return refused(verdict, digest)
                 if not keeping:
                     return self._judged(verdict, request)
+                self._require_room(verdict.run, request)
                 return self._keep(verdict, artifact, pulled.layer, received)
         except FetchError as err:
             if err.retryable or err.code == BODY_TOO_LARGE:
                 raise
-            return _unreadable(err, request, digest)
+            return refused_by_registry(err, request, digest)
+
+    def _require_room(self, run: Run, request: IngestRequest) -> None:
+        """Refuse a stranger's new record beyond his quota, before anything of it is archived (trust 6).
+
+        A record without weight came through a workflow that anybody can call, so its name is no protection; the other
+        records of a listed source are never counted. Bundles that arrive in one moment may pass together.
+        """
+        quota = self.limits.unlisted_quota
+        _, listed = self.verdicts.classify(run)
+        if not quota or (listed and not run.weightless) or self.store.holds(run.digest, run.source_id):
+            return
+        held = self.store.held_by(run.source_id, weightless_only=listed)
+        if held < quota:
+            return
+        err = QuotaExceeded(
+            f"source {run.source} is not on the allowlist and holds {held} records, expected fewer than {quota}",
+            retry_after_seconds=_QUOTA_RETRY_SECONDS,
+            hint="ask for an allowlist entry; listed sources have no quota",
+            details={"limit": quota, "held": held, "source": run.source},
+        )
+        self._note(
+            request,
+            run.digest,
+            outcome="refused",
+            step="",
+            code=err.code,
+            cause={"detail": err.message, "hint": err.hint or ""},
+            source=run.source,
+            recipe=run.recipe,
+        )
+        raise err
 
     def _keep(self, verdict: Accepted, artifact: Artifact, layer: str, received: Received) -> IngestResult:
         """Archive first, then one transaction, then the answer (service 6)."""
@@ -209,10 +262,8 @@ class IngestService:
         self.failpoint("archived")
         try:
             kept = self._commit(verdict.run, received)
-        except ConflictError as err:
-            return _refused(_reused(err, verdict), artifact.digest)
-        except InputError as err:
-            return _refused(_unkeepable(err, verdict), artifact.digest)
+        except (ConflictError, InputError) as err:
+            return refused_by_store(err, verdict, artifact.digest)
         self.failpoint("committed")
         return Stored(created=kept.created, record=kept.record)
 
@@ -262,58 +313,19 @@ class IngestService:
         return Stored(created=False, record=record)
 
     @contextmanager
-    def _bundle(self, artifact: Artifact, options: PullOptions, *, keeping: bool) -> Iterator[Pulled]:
+    def _bundle(
+        self, artifact: Artifact, options: PullOptions, pulling: PullTime, *, keeping: bool
+    ) -> Iterator[Pulled]:
         """The unpacked bundle; a digest that the archive holds whole is not fetched a second time."""
         with ExitStack() as stack:
             held = None
             if keeping:
                 with suppress(NotFoundError, StoreError):
                     held = stack.enter_context(self.archive.open(artifact.digest))
-            yield held or stack.enter_context(self.source.pull(artifact, options))
+            yield held or stack.enter_context(self.source.pull(artifact, pulling.options(options)))
 
-    @contextmanager
-    def _turn(self, digest: Digest) -> Iterator[bool]:
-        """Hold the lease of `digest`, so that nobody else fetches it at the same time; whether that took waiting."""
-        holder = uuid.uuid4().hex
-        waited, pause = 0.0, _LEASE_POLL_SECONDS
-        while not self._take_lease(digest, holder):
-            if waited >= self.limits.pull_timeout_seconds:
-                raise FetchError(
-                    f"{digest} is being taken in by another process",
-                    retry_after_seconds=2,
-                    hint="try again in a moment; the answer will then be there",
-                )
-            self.pause(pause)
-            waited += pause
-            pause = min(pause * 1.5, _LEASE_POLL_SLOWEST_SECONDS)
-        try:
-            with self._prolonged(digest, holder):
-                yield waited > 0
-        finally:
-            self.store.release(digest, holder)
-
-    @contextmanager
-    def _prolonged(self, digest: Digest, holder: str) -> Iterator[None]:
-        """Keep a lease alive on a thread of its own while its holder fetches and judges."""
-        done = threading.Event()
-
-        def prolong() -> None:
-            while not done.wait(self.limits.lease_seconds / 3):
-                try:
-                    self._take_lease(digest, holder)
-                except StoreError:
-                    continue  # two more tries before it expires
-
-        thread = threading.Thread(target=prolong, name="aicr-lease", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join()
-
-    def _take_lease(self, digest: Digest, holder: str) -> bool:
-        return self.store.lease(digest, holder, now=self.clock(), seconds=self.limits.lease_seconds)
+    def _turns(self) -> Turns:
+        return Turns(self.store, self.clock, self.limits.lease_seconds, self.pause)
 
     def _note_error(self, request: IngestRequest, digest: Digest, err: ServiceError) -> None:
         verdict_reached = isinstance(err, RegistryNotTrusted | JudgeCrashed) or (
@@ -367,29 +379,3 @@ def signature_sha256(signature: RawSignature) -> str:
 def retention_limit(now: datetime, days: int) -> datetime:
     """Attempts last seen before this are forgotten."""
     return now - timedelta(days=days)
-
-
-def _refused(verdict: Rejected, digest: Digest) -> Refused:
-    return Refused(verdict.step, verdict.code, verdict.cause, verdict.report, digest, details=verdict.details)
-
-
-def _unreadable(err: FetchError, request: IngestRequest, digest: Digest) -> Refused:
-    """A registry's final answer, as the report's first step (evidence-format 8.4)."""
-    kind = InputKind.POINTER if request.pointer is not None else InputKind.OCI
-    report = replace(unreadable(kind, err), bundle_digest=str(digest))
-    cause = report.failure_cause or FailureCause(CauseClass.UNKNOWN, err.message)
-    return Refused(StepName.MATERIALIZE, err.code, cause, report, digest)
-
-
-def _reused(err: ConflictError, verdict: Accepted) -> Rejected:
-    """One log entry or signature under two keys: the second bundle is a replay, whatever its bytes say."""
-    cause = FailureCause(CauseClass.SIGNATURE, err.message, hint=err.hint)
-    report = replace(verdict.report, exit=Exit.INVALID, failure_cause=cause)
-    return Rejected(StepName.SIGNATURE, err.code, cause, report)
-
-
-def _unkeepable(err: InputError, verdict: Accepted) -> Rejected:
-    """A value that is signed and still too large to be kept (a name or version of more than 512 characters)."""
-    cause = FailureCause(CauseClass.SCHEMA, err.message, hint=err.hint)
-    report = replace(verdict.report, exit=Exit.INVALID, failure_cause=cause)
-    return Rejected(StepName.PREDICATE, err.code, cause, report)

@@ -4,6 +4,7 @@ Needs no database and, for a directory or a tar, no network. No registry gate: t
 credential rules hold in the reader. The steps are in `services.judge`; exits of the process in `core.verdict_steps`.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from app.core.refs import OciRef
 from app.core.report import InputKind, Report
 from app.core.verdict_steps import unreadable
 from app.ports import Access, BundleSource, Clock, Judge, JudgeJob, OpenArchive, PointerTree, Pulled, PullOptions
+from app.services.pulling import PullTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class VerifyService:
     open_archive: OpenArchive
     judge: Judge
     clock: Clock
+    monotonic: Callable[[], float] = time.monotonic
 
     def verify(self, text: str, options: VerifyOptions) -> Report:
         """`examine`, for who only asks for the report."""
@@ -118,7 +121,9 @@ class VerifyService:
             insecure_tls=options.insecure_tls,
             private_host=options.private_host,
         )
-        return self.source.pull(self.source.resolve(ref, pull), pull)
+        pulling = PullTime(options.timeout_seconds, clock=self.monotonic)
+        artifact = self.source.resolve(ref, pull)
+        return self.source.pull(artifact, pulling.options(pull))
 
     def _judge(
         self, named: _Named, options: VerifyOptions, *, directory: str, pulled: Pulled | None = None

@@ -15,6 +15,7 @@ from app.core.errors import (
     FetchError,
     ForbiddenError,
     JudgeUnavailable,
+    QuotaExceeded,
     ServiceError,
     StoreError,
 )
@@ -178,6 +179,9 @@ def answer_of(error: ServiceError) -> Answer:
             return Answer("SERVICE_UNAVAILABLE", error.message, {"cause": cause}, {"Retry-After": str(wait)})
         case FetchError():
             return Answer("EVIDENCE_REFUSED", error.message, details | {"cause": _cause(_registry_class(error), error)})
+        case QuotaExceeded():
+            headers = {"Retry-After": str(error.retry_after_seconds)}
+            return Answer("RATE_LIMIT_EXCEEDED", error.message, details | {"reason": error.code}, headers)
         case JudgeUnavailable():
             message = "no judging worker answered in time; nothing was decided"
             return Answer("SERVICE_UNAVAILABLE", message, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})

@@ -587,6 +587,15 @@ class TestLists:
         assert store.source(DEV_ONE.canonical_id) == found[DEV_ONE.identity]
         assert store.source("0" * 32) is None
 
+    def test_a_source_is_asked_what_it_holds(self, store: EvidenceStore) -> None:
+        keep(store, make_run(1))
+        keep(store, make_run(2, weightless="called from elsewhere"))
+        keep(store, make_run(3, OCTOCAT))
+        assert store.holds(make_run(1).digest, WORKFLOW.canonical_id)
+        assert not store.holds(make_run(1).digest, OCTOCAT.canonical_id)
+        assert [store.held_by(signer.canonical_id) for signer in (WORKFLOW, OCTOCAT, DEV_ONE)] == [2, 1, 0]
+        assert store.held_by(WORKFLOW.canonical_id, weightless_only=True) == 1
+
     def test_a_record_is_found_by_its_signature(self, store: EvidenceStore) -> None:
         run = make_run(1)
         record = keep(store, run).record

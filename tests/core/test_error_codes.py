@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.adapters.oci.codes import FETCH_CODES
+from app.config import Settings
 from app.core import error_codes
 from app.core.canonical.refusals import Refusal
 from app.core.rules import CODES as RULE_CODES
@@ -36,7 +37,7 @@ NO_CODES = frozenset(
         "RATE_LIMITED",
     }
 )
-EXEMPT = frozenset(name for names in NO_CODES for name in names.split())
+EXEMPT = frozenset(name for names in NO_CODES for name in names.split()) | {n.upper() for n in Settings.model_fields}
 
 
 def sources() -> list[Path]:

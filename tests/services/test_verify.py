@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -92,6 +92,21 @@ def test_a_directory_needs_no_registry(tmp_path: Path) -> None:
     assert (report.input, report.exit, report.pending, report.bundle_digest) == (InputKind.DIRECTORY, 0, True, None)
     assert asked(verify) == []
     assert process_exit(report) == 0
+
+
+def test_the_layer_gets_the_time_that_the_manifest_left(tmp_path: Path) -> None:
+    verify = service(tmp_path)
+    registry, given, times = verify.source, [], iter([100.0, 104.5])
+
+    class Timed:
+        resolve = registry.resolve
+
+        def pull(self, artifact: Artifact, options: PullOptions, /) -> AbstractContextManager[Pulled]:
+            given.append(options.timeout_seconds)
+            return registry.pull(artifact, options)
+
+    replace(verify, source=Timed(), monotonic=lambda: next(times)).verify(REFERENCE, VerifyOptions(timeout_seconds=7))
+    assert (asked(verify)[0][1].timeout_seconds, given) == (7, [2.5])
 
 
 def test_recorded_failures_are_process_exit_2(tmp_path: Path) -> None:

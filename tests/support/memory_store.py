@@ -174,6 +174,13 @@ class MemoryStore(MemoryAttempts):
     def knows(self, digest: Digest, signature_sha256: str, /) -> bool:
         return self.find_by_signature(digest, signature_sha256) is not None
 
+    def holds(self, digest: Digest, source_id: str, /) -> bool:
+        return any((run.digest, run.source_id) == (digest, source_id) for run in self._runs())
+
+    def held_by(self, source_id: str, /, *, weightless_only: bool = False) -> int:
+        mine = [run for run in self._runs() if run.source_id == source_id]
+        return sum(1 for run in mine if run.weightless or not weightless_only)
+
     def records_of(self, digest: Digest, /) -> tuple[Record, ...]:
         with self._lock:
             return tuple(

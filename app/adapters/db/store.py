@@ -90,6 +90,20 @@ class SqlEvidenceStore:
         with self._database.read() as connection:
             return connection.scalar(query) is not None
 
+    def holds(self, digest: Digest, source_id: str, /) -> bool:
+        query = sa.select(record_rows.c.id).where(
+            record_rows.c.digest == digest.hex, record_rows.c.source_id == source_id
+        )
+        with self._database.read() as connection:
+            return connection.scalar(query) is not None
+
+    def held_by(self, source_id: str, /, *, weightless_only: bool = False) -> int:
+        query = sa.select(sa.func.count()).select_from(record_rows).where(record_rows.c.source_id == source_id)
+        if weightless_only:
+            query = query.where(record_rows.c.weightless != "")
+        with self._database.read() as connection:
+            return int(connection.scalar(query) or 0)
+
     def records_of(self, digest: Digest, /) -> tuple[Record, ...]:
         with self._database.read() as connection:
             return records.find(connection, record_rows.c.digest == digest.hex)
