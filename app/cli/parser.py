@@ -139,7 +139,8 @@ def _submit(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         "--fail-on",
         choices=("refused", "phases", "never"),
         default="refused",
-        help="what makes the exit non-zero: a refusal, recorded phase failures too, or nothing (default: refused)",
+        help="which verdict makes the exit 2: a refusal, recorded phase failures too, or none; without a verdict it is "
+        "5 or 6 in any case (default: refused)",
     )
     _format(parser)
     _api(parser)

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.support.endtoend import (
     watch_connections,
 )
 from tests.support.registries import RunningRegistry, debian_plain, sandbox
+from tests.support.runs import allowlist_text
 
 REGISTRIES = {
     "sandbox": sandbox,
@@ -229,3 +231,23 @@ def test_publishing_twice_is_publishing_once(flow: Flow) -> None:
         flow.bundle.files, predicate_type=flow.bundle.predicate_type, version="v0.42.0"
     )
     assert packed.digest == flow.octocat.digest
+
+
+def test_a_change_of_the_list_is_foretold_for_every_recipe(flow: Flow, tmp_path: Path) -> None:
+    """`allowlist diff` reads the stored evidence and changes nothing."""
+    old, new = flow.service.allowlist, tmp_path / "new.yaml"
+    new.write_text(allowlist_text(OCTOCAT.signer))
+    words = ("allowlist", "diff", str(old), str(new))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AICR_EVIDENCE_DATABASE_URL", flow.service.container.settings.database_url)
+        patch.setenv("AICR_EVIDENCE_SANDBOX", "true")
+        run = cli(*words)
+        body = cli(*words, "--format", "json").json
+    assert (run.code, run.err) == (0, "")
+    assert re.search(rf"^{RECIPE} +CONFIRMED -> SINGLE ", run.out, re.MULTILINE)
+    (change,) = [each for each in body["recipes"] if each["recipe"] == RECIPE]
+    assert change["state"] == {"before": "CONFIRMED", "after": "SINGLE"}
+    assert change["sources"] == [{"source": UAT_AWS.signer.slug, "before": True, "after": False}]
+    assert len(change["rows"]) == 6
+    assert [entry["source"] for entry in body["removed"]] == [UAT_AWS.signer.slug]
+    assert flow.service.recipe()["state"] == "CONFIRMED"

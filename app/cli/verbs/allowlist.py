@@ -1,12 +1,12 @@
 """`allowlist check|classify|diff|activate`."""
 
 import argparse
-from dataclasses import asdict
 
 from app.bootstrap.offline import activate_allowlist, effects, load_allowlist
 from app.cli.exits import OK
 from app.cli.output import say, table, write, write_json
 from app.config import load_settings
+from app.core.allowlist import AllowlistEntry
 from app.core.allowlist_diff import AllowlistDiff, VerdictDiff, diff_allowlists
 from app.core.identity import source_slug
 
@@ -96,9 +96,37 @@ def _line(change: VerdictDiff) -> tuple[str, str, str, str, str]:
 
 
 def _json(entries: AllowlistDiff, recipes: tuple[VerdictDiff, ...] | None) -> dict[str, object]:
+    """Keys as in the API: camelCase, entries as `/allowlist` shows them."""
     return {
-        "added": [asdict(entry) for entry in entries.added],
-        "removed": [asdict(entry) for entry in entries.removed],
-        "changed": [{"entry": asdict(change.after), "what": list(change.what)} for change in entries.changed],
-        "recipes": None if recipes is None else [asdict(change) for change in recipes],
+        "added": [_entry(entry) for entry in entries.added],
+        "removed": [_entry(entry) for entry in entries.removed],
+        "changed": [{"entry": _entry(change.after), "what": list(change.what)} for change in entries.changed],
+        "recipes": None if recipes is None else [_recipe(change) for change in recipes],
+    }
+
+
+def _entry(entry: AllowlistEntry) -> dict[str, str]:
+    return {
+        "class": entry.source_class.value,
+        "label": entry.label,
+        "issuer": entry.issuer,
+        "source": entry.source,
+        "identityPattern": entry.pattern.text if entry.pattern else "",
+    }
+
+
+def _recipe(change: VerdictDiff) -> dict[str, object]:
+    return {
+        "recipe": change.recipe,
+        "state": {"before": change.before, "after": change.after},
+        "currentState": {"before": change.current_before, "after": change.current_after},
+        "rows": [
+            {"phase": row.phase, "name": row.name, "before": row.before, "after": row.after} for row in change.rows
+        ],
+        "sources": [
+            {"source": each.source, "before": each.counted_before, "after": each.counted_after}
+            for each in change.sources
+        ],
+        "setAside": list(change.set_aside),
+        "reinstated": list(change.reinstated),
     }

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from app.cli.exits import INVALID, NO_VERDICT, OK, UNREACHABLE, exit_of
+from app.cli.exits import INTERNAL, INVALID, NO_VERDICT, OK, UNREACHABLE, exit_of
 from app.cli.files import is_file, read_file
 from app.cli.output import say, say_error, write, write_json
 from app.client import ApiClient, ApiUnreachable, Refusal, Submitted
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
         return UNREACHABLE
     except ServiceError as err:
         say_error(err)
-        if err.retryable:
+        if err.retryable or exit_of(err) == INTERNAL:
             return NO_VERDICT
         return OK if options.fail_on == "never" and exit_of(err) == INVALID else exit_of(err)
     if isinstance(outcome, Refusal):
