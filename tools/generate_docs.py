@@ -26,6 +26,7 @@ from app.web.apidoc import render_api_page  # noqa: E402
 from app.web.app import bare_app  # noqa: E402
 from app.web.openapi import contract, reference  # noqa: E402
 from app.web.problems import PROBLEMS  # noqa: E402
+from tools.cli_pages import CLI, OPERATING, cli_page, operating_page  # noqa: E402
 
 VERIFICATION = ROOT / "docs" / "verification.md"
 ERRORS = ROOT / "docs" / "errors.md"
@@ -184,6 +185,8 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     ERRORS: errors_page,
     API: api_page,
     OPENAPI: openapi_snapshot,
+    CLI: cli_page,
+    OPERATING: operating_page,
 }
 
 

@@ -148,10 +148,10 @@ def _submit(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
 
 def _questions(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     status = _verb(verbs, "status", "ask:status", "show every recipe's verdict, or one recipe's grid")
-    status.add_argument("recipe", metavar="RECIPE", nargs="?")
+    status.add_argument("recipe", metavar="RECIPE", nargs="?", help="one recipe's grid instead of the list")
     status.add_argument("--aicr-version", metavar="V", help="only runs of this AICR version count together")
     why = _verb(verbs, "why", "ask:why", "say what would make a recipe CONFIRMED, and why it is what it is")
-    why.add_argument("recipe", metavar="RECIPE")
+    why.add_argument("recipe", metavar="RECIPE", help="its name, as `status` lists it")
     answer = _verb(
         verbs,
         "answer",
@@ -161,7 +161,7 @@ def _questions(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     )
     answer.add_argument("-s", "--snapshot", metavar="FILE", help="snapshot.yaml of the cluster")
     for name in ("service", "accelerator", "os", "intent", "platform"):
-        answer.add_argument(f"--{name}", metavar=name.upper())
+        answer.add_argument(f"--{name}", metavar=name.upper(), help=f"the recipe's {name}; wins over the snapshot's")
     for parser in (status, why, answer):
         _format(parser)
         _api(parser)
@@ -175,7 +175,7 @@ def _digest(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         "print the bare hex digest that evidence of a resolved recipe carries",
         "The file is a resolved recipe (kind: RecipeResult), `-` reads stdin. An overlay must be resolved first.",
     )
-    parser.add_argument("-r", "--recipe", metavar="FILE", required=True)
+    parser.add_argument("-r", "--recipe", metavar="FILE", required=True, help="the resolved recipe")
     parser.add_argument(
         "--predicate-type",
         choices=("v1", "v2", "v3"),
@@ -222,11 +222,11 @@ def _allowlist(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "load a file and say what is wrong with it",
         "Exit codes: 0 loads; 2 does not.",
     )
-    check.add_argument("file", metavar="FILE")
+    check.add_argument("file", metavar="FILE", help="an allowlist")
     classify = _verb(actions, "classify", "allowlist:classify", "say what class a signer has under a file")
-    classify.add_argument("file", metavar="FILE")
-    classify.add_argument("--issuer", metavar="URL", required=True)
-    classify.add_argument("--identity", metavar="SAN", required=True)
+    classify.add_argument("file", metavar="FILE", help="an allowlist")
+    classify.add_argument("--issuer", metavar="URL", required=True, help="the signer's OIDC issuer")
+    classify.add_argument("--identity", metavar="SAN", required=True, help="the certificate's subject name")
     diff = _verb(
         actions,
         "diff",
@@ -235,10 +235,10 @@ def _allowlist(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "Reads the evidence of AICR_EVIDENCE_DATABASE_URL and changes nothing.\n"
         "Without a database only entries are compared.",
     )
-    diff.add_argument("old", metavar="OLD")
-    diff.add_argument("new", metavar="NEW")
+    diff.add_argument("old", metavar="OLD", help="the allowlist as it is")
+    diff.add_argument("new", metavar="NEW", help="the allowlist as it would be")
     activate = _verb(actions, "activate", "allowlist:activate", "put a file into force on a server database")
-    activate.add_argument("file", metavar="FILE")
+    activate.add_argument("file", metavar="FILE", help="an allowlist")
     for parser in (check, classify, diff, activate):
         _format(parser)
 
@@ -253,7 +253,7 @@ def _catalogue(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "send a directory of resolved recipes (*.yaml) to the service",
         "Needs AICR_EVIDENCE_CATALOGUE_TOKEN. Recipes that are not in DIR stay unless --replace is given.",
     )
-    push.add_argument("directory", metavar="DIR")
+    push.add_argument("directory", metavar="DIR", help="its *.yaml and *.yml files, at any depth")
     push.add_argument("--commit", metavar="SHA", required=True, help="the commit that the recipes were resolved at")
     push.add_argument("--ref", metavar="REF", default="", help="its branch or tag")
     push.add_argument("--replace", action="store_true", help="retire recipes that DIR does not hold")
@@ -269,8 +269,10 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         "run the service",
         "An embedded SQLite database is migrated at start; a server database only by `aicr evidence migrate`.",
     )
-    serve.add_argument("--host", help="default: AICR_EVIDENCE_HOST")
-    serve.add_argument("--port", type=int, help="default: AICR_EVIDENCE_PORT; 0 takes a free one and prints it")
+    serve.add_argument("--host", metavar="ADDRESS", help="default: AICR_EVIDENCE_HOST")
+    serve.add_argument(
+        "--port", metavar="N", type=int, help="default: AICR_EVIDENCE_PORT; 0 takes a free one and prints it"
+    )
     _verb(verbs, "migrate", "serve:migrate", "bring the database to this release's schema")
     rebuild = _verb(
         verbs, "rebuild", "serve:rebuild", "compute every projection anew from the signed bytes and the event table"
@@ -303,8 +305,8 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         default=PurePath("var/sandbox"),
         help="where trusted_root.json and signing_config.json are written (default: var/sandbox)",
     )
-    sandbox.add_argument("--registry-port", type=int, default=0, help="0 takes a free one")
-    sandbox.add_argument("--sigstore-port", type=int, default=0, help="0 takes a free one")
+    sandbox.add_argument("--registry-port", metavar="N", type=int, default=0, help="0 takes a free one")
+    sandbox.add_argument("--sigstore-port", metavar="N", type=int, default=0, help="0 takes a free one")
     sandbox.add_argument(
         "--no-referrers-api", action="store_true", help="the registry answers 404 for referrers, as old ones do"
     )
@@ -319,7 +321,7 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         default=[],
         help="do not submit this sample (the verdicts then differ)",
     )
-    demo.add_argument("--port", type=int, default=0, help="the service's port; 0 takes a free one")
+    demo.add_argument("--port", metavar="N", type=int, default=0, help="the service's port; 0 takes a free one")
     demo.add_argument(
         "--directory",
         metavar="DIR",
@@ -328,7 +330,9 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         help="where the demo's files are made anew (default: var/demo)",
     )
     bench = _verb(verbs, "bench", "bench:run", "measure ratios on this machine, in one run, in interleaved pairs")
-    bench.add_argument("--size", choices=("small", "full"), default="small")
+    bench.add_argument(
+        "--size", choices=("small", "full"), default="small", help="how much is measured (default: small)"
+    )
     bench.add_argument(
         "--only", metavar="NAME", action="append", default=[], help="only these measurements; repeatable"
     )

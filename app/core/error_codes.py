@@ -31,7 +31,7 @@ REFUSALS: Mapping[str, ErrorCode] = _table(
     ErrorCode(
         "POINTER_INVALID",
         "The pointer that was submitted breaks a rule of its schema; the message names the field.",
-        "write pointers with `aicr evidence publish` or `aicr evidence sign`, not by hand",
+        "write pointers from the signed bundle, not by hand",
     ),
     ErrorCode(
         "JUDGING_FAILED",

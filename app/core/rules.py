@@ -51,7 +51,7 @@ def _upstream(rule: str, code: str, step: StepName, title: str, cure: str, *subc
     return Rule(rule, code, title, cure, step, RuleKind.UPSTREAM, subcodes)
 
 
-_RESIGN = "sign the bundle again with a current `aicr`, `cosign` or `aicr evidence sign`"
+_RESIGN = "sign the bundle again with a current `aicr` or `cosign`"
 _REPUBLISH = "rebuild the bundle with the producer and publish it again"
 
 _TABLE: tuple[Rule, ...] = (
@@ -165,13 +165,13 @@ _TABLE: tuple[Rule, ...] = (
         "S10",
         "S10_LOG_UNKNOWN",
         "the log is one of the trusted root's, and the checkpoint was written by that log",
-        "refresh the trusted root (`aicr evidence trust update`), or sign with a log that it names",
+        "refresh the trusted root (a newer release carries one), or use a log that it names (`aicr evidence trust show`)",
     ),
     _signature(
         "S11",
         "S11_OUTSIDE_ROOT_WINDOW",
         "every verified time lies in the period for which the root trusts the log, the authority and the CT log",
-        "refresh the trusted root (`aicr evidence trust update`); keys that were retired sign nothing new",
+        "refresh the trusted root (a newer release carries one); keys that were retired sign nothing new",
     ),
     _signature(
         "S12",
@@ -208,7 +208,7 @@ _TABLE: tuple[Rule, ...] = (
         "S17",
         "S17_POINTER_SIGNER_MISMATCH",
         "identity, issuer and log index in the pointer are those of the certificate and the log entry",
-        "write the pointer from the verified signature (`aicr evidence sign` does); never by hand",
+        "write the pointer from the verified signature, never by hand",
         "S17_NO_SIGNATURE",
         "S17_IDENTITY_MISMATCH",
         "S17_ISSUER_MISMATCH",
@@ -279,7 +279,7 @@ _TABLE: tuple[Rule, ...] = (
         "E5",
         "E5_POINTER_MISMATCH",
         "the pointer's predicate type, time and file name are those of the bundle it points to",
-        "write the pointer from the signed bundle (`aicr evidence sign` does)",
+        "write the pointer from the signed bundle, never by hand",
     ),
     _finding(
         "E6",

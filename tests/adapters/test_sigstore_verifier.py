@@ -98,7 +98,7 @@ def test_a_chain_that_ends_elsewhere_advises_to_refresh_the_root() -> None:
     assert "sigstore verification failed" in verdict.message
     assert "refresh the trusted root" in verdict.message
     assert verdict.hint is not None
-    assert "trust update" in verdict.hint
+    assert "--trusted-root" in verdict.hint
 
 
 def test_a_certificate_that_had_expired_when_it_signed_is_refused() -> None:

@@ -33,7 +33,7 @@ from app.core.statement import JSON_NOT_STRICT, read_statement
 
 MAX_MESSAGE_CHARS: Final = 400
 REFRESH: Final = (
-    "refresh the trusted root (`aicr evidence trust update`), or name the root of the instance that signed "
+    "refresh the trusted root (a newer release carries one), or name the root of the instance that signed "
     "(--trusted-root)"
 )
 
