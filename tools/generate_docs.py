@@ -27,6 +27,7 @@ from app.web.app import bare_app  # noqa: E402
 from app.web.openapi import contract, reference  # noqa: E402
 from app.web.problems import PROBLEMS  # noqa: E402
 from tools.cli_pages import CLI, OPERATING, cli_page, operating_page  # noqa: E402
+from tools.module_pages import ARCHITECTURE, architecture_page  # noqa: E402
 
 VERIFICATION = ROOT / "docs" / "verification.md"
 ERRORS = ROOT / "docs" / "errors.md"
@@ -187,6 +188,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     OPENAPI: openapi_snapshot,
     CLI: cli_page,
     OPERATING: operating_page,
+    ARCHITECTURE: architecture_page,
 }
 
 

@@ -165,7 +165,7 @@ _TABLE: tuple[Rule, ...] = (
         "S10",
         "S10_LOG_UNKNOWN",
         "the log is one of the trusted root's, and the checkpoint was written by that log",
-        "refresh the trusted root (a newer release carries one), or use a log that it names (`aicr evidence trust show`)",
+        "refresh the trusted root (a newer release carries one), or use a log that it names",
     ),
     _signature(
         "S11",
