@@ -15,6 +15,7 @@ from app.core.bundle import Run
 from app.core.catalogue import CatalogueVersion
 from app.core.coordinate import Criteria
 from app.core.identity import SignerIdentity
+from app.core.verdict import ConfirmBy, ConfirmRule
 from app.ports import Act, EvidenceStore, Received
 from tests.support.memory_store import MemoryStore
 from tests.support.stored_runs import DEV_ONE, FAIL, OCTOCAT, PASS, RECIPE, WORKFLOW, at, hexed, make_run, received
@@ -24,7 +25,8 @@ OTHER = "gb200-oke-ubuntu-inference"
 STRANGER = SignerIdentity("https://issuer.example.org", "stranger@example.org")
 BRANCH = replace(WORKFLOW, identity=WORKFLOW.identity.replace("main", "topic"))
 SIGNERS = (WORKFLOW, BRANCH, OCTOCAT, DEV_ONE, STRANGER)
-LISTS = (RULES, Rules(allowlist_text()), Rules(allowlist_text(STRANGER)))
+LISTS = (RULES.text, allowlist_text(), allowlist_text(STRANGER))
+WEIGHINGS = (ConfirmRule(), ConfirmRule(ConfirmBy.PARTY, 3, 2))
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,14 @@ class Gone:
     hours: int
 
 
-Step = Keep | See | List | Push | Retract | Gone
+@dataclass(frozen=True)
+class Restart:
+    """A start under other `CONFIRM_*` settings."""
+
+    which: int
+
+
+Step = Keep | See | List | Push | Retract | Gone | Restart
 
 RECIPES = st.sampled_from((RECIPE, OTHER))
 NUMBERS = st.integers(1, 8)
@@ -117,6 +126,7 @@ STEPS = st.one_of(
     st.builds(Push, RECIPES, st.sampled_from(("recipe", "newer")), HOURS, st.booleans()),
     st.builds(Retract, NUMBERS, st.booleans(), HOURS),
     st.builds(Gone, NUMBERS, st.booleans(), HOURS),
+    st.builds(Restart, st.integers(0, len(WEIGHINGS) - 1)),
 )
 
 
@@ -141,10 +151,13 @@ class History:
                 reference = f"{mirror}.example.org/evidence@{known[0].digest}"
                 self.store.add_location(known[0].digest, Received(at(step.hours), reference, public=mirror == "a"))
             case List(which=which):
-                self.rules = LISTS[which]
+                self.rules = Rules(LISTS[which], rule=self.rules.rule)
                 self.store.activate_allowlist(
                     self.rules.version(at(step.hours)), project=self.rules.project, classify=self.rules.classify
                 )
+            case Restart(which=which):
+                self.rules = Rules(self.rules.text, rule=WEIGHINGS[which])
+                self.store.reproject(f"weighing {which}", project=self.rules.project)
             case Push(recipe=recipe, content=content, replace=everything):
                 version = CatalogueVersion(
                     recipe, hexed(f"legacy {content}"), hexed(content), at(step.hours), text=f"name: {recipe}\n"
@@ -192,6 +205,7 @@ LONG: tuple[Step, ...] = (
     Retract(5, retracted=False, hours=127),
     Gone(6, gone=True, hours=128),
     List(2, 129),
+    Restart(1),
 )
 
 

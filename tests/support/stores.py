@@ -31,15 +31,16 @@ NOW = at(1000)
 
 
 class Rules:
-    """An allowlist and a time, bound into `project` and `classify`."""
+    """An allowlist, a time and the settings that weigh, bound into `project` and `classify`."""
 
-    def __init__(self, text: bytes, now: datetime = NOW) -> None:
+    def __init__(self, text: bytes, now: datetime = NOW, rule: ConfirmRule | None = None) -> None:
         self.text = text
         self.allowlist = Allowlist.load(text)
         self.now = now
+        self.rule = rule or ConfirmRule()
 
     def project(self, inputs: RecipeInputs) -> RecipeVerdict:
-        return corroborate(inputs, allowlist=self.allowlist, rule=ConfirmRule(), now=self.now)
+        return corroborate(inputs, allowlist=self.allowlist, rule=self.rule, now=self.now)
 
     def classify(self, run: Run) -> tuple[str, bool]:
         found = self.allowlist.classify(run.signer.issuer, run.signer.identity)
