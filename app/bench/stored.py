@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from app.adapters.db import events
 from app.adapters.db.projection import Arrival, add_records, refresh, see_location
 from app.adapters.db.session import Database
+from app.adapters.db.tables import events as event_rows
 from app.core.bundle import LogEntry, PhaseSummary, Run, TestOutcome
 from app.core.coordinate import Criteria, coordinate_of, recipe_slug
 from app.core.party import party_of
@@ -150,7 +151,9 @@ def _add(connection: Connection, *, database: Database, runs: list[Run], classif
 
 def _arrivals(database: Database, connection: Connection, runs: list[Run]) -> Iterator[Arrival]:
     """Each run under an event that acknowledges it."""
-    for run in runs:
+    first = database.next_seq(connection)
+    rows = []
+    for seq, run in enumerate(runs, first):
         reference = f"registry.bench.example/aicr/evidence@{run.digest}"
         data = {
             "digest": run.digest.hex,
@@ -161,8 +164,9 @@ def _arrivals(database: Database, connection: Connection, runs: list[Run]) -> It
             "pointer": None,
             "state": {},
         }
-        seq = events.append(database, connection, events.RECEIVED, run.received_at, data)
+        rows.append({"seq": seq, "at": run.received_at, "kind": events.RECEIVED, "data": data})
         yield Arrival(seq, run, reference)
+    connection.execute(event_rows.insert(), rows)
 
 
 def _hex(kind: str, number: int) -> str:

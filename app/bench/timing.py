@@ -97,16 +97,17 @@ def _quiet() -> Iterator[None]:
         gc.unfreeze()
 
 
-def profiled(step: str, run: Step, *, seconds: float, times: int = 20) -> Profile:
-    """Where the time of `run` goes; `seconds` is what one unprofiled run takes."""
+def profiled(step: str, run: Step, *, seconds: float, times: int = 20, each: int = 1) -> Profile:
+    """Where the time of `run` goes; `seconds` is what one unprofiled step takes, a run is `each` of them."""
     profiler = cProfile.Profile()
     profiler.enable()
     for _ in range(times):
         run()
     profiler.disable()
     stats = pstats.Stats(profiler).stats  # type: ignore[attr-defined]  # typeshed leaves it out
+    done = times * each
     lines = [
-        ProfileLine(_named(where), calls // times, own / times, cumulative / times)
+        ProfileLine(_named(where), calls // done, own / done, cumulative / done)
         for where, (_, calls, own, cumulative, _) in stats.items()
         if "_lsprof" not in where[2]
     ]

@@ -48,6 +48,13 @@ def of_source(connection: Connection, digest: str, source_id: str) -> Record | N
     return next(iter(_records(connection, rows, whole=True)), None)
 
 
+def of_signature(connection: Connection, digest: str, signature_sha256: str) -> Record | None:
+    """The record of exactly one bundle and signature."""
+    named = {"digest": digest, "signature_sha256": signature_sha256}
+    rows = connection.execute(_OF_SIGNATURE, named).mappings().all()
+    return next(iter(_records(connection, rows, whole=True)), None)
+
+
 def page(
     connection: Connection, where: RecordFilter, after: int | None, limit: int
 ) -> tuple[tuple[Record, ...], int | None]:
@@ -100,6 +107,9 @@ def _select() -> sa.Select[tuple[object, ...]]:
     )
 
 
+_OF_SIGNATURE = _select().where(
+    records.c.digest == sa.bindparam("digest"), records.c.signature_sha256 == sa.bindparam("signature_sha256")
+)
 _OF_SOURCE = _select().where(
     records.c.digest == sa.bindparam("digest"), records.c.source_id == sa.bindparam("source_id")
 )

@@ -80,8 +80,7 @@ class SqlEvidenceStore:
 
     def find_by_signature(self, digest: Digest, signature_sha256: str, /) -> Record | None:
         with self._database.read() as connection:
-            same = record_rows.c.signature_sha256 == signature_sha256
-            return next(iter(records.find(connection, record_rows.c.digest == digest.hex, same)), None)
+            return records.of_signature(connection, digest.hex, signature_sha256)
 
     def knows(self, digest: Digest, signature_sha256: str, /) -> bool:
         query = sa.select(record_rows.c.id).where(
@@ -132,12 +131,12 @@ class SqlEvidenceStore:
 
     def revision(self, recipe: str, /) -> int | None:
         with self._database.read() as connection:
-            return connection.scalar(sa.select(recipe_state.c.revision).where(recipe_state.c.recipe == recipe))
+            return connection.scalar(_revision, {"recipe": recipe})
 
     def state_revision(self) -> int:
         # A sum over recipes: a single counter would make concurrent ingests of different recipes wait for its row.
         with self._database.read() as connection:
-            return int(connection.scalar(sa.select(sa.func.sum(recipe_state.c.revision))) or 0)
+            return int(connection.scalar(_revisions) or 0)
 
     def summaries(self) -> tuple[RecipeSummary, ...]:
         with self._database.read() as connection:
@@ -268,3 +267,5 @@ class SqlEvidenceStore:
 
 
 _summaries = sa.select(recipe_state)
+_revision = sa.select(recipe_state.c.revision).where(recipe_state.c.recipe == sa.bindparam("recipe"))
+_revisions = sa.select(sa.func.sum(recipe_state.c.revision))
