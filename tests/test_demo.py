@@ -47,7 +47,14 @@ def test_every_verdict_is_the_expected_one_and_is_printed(tmp_path: Path) -> Non
     for name, refusal in EXPECTED["refused"].items():
         assert f"refused   {name}: {refusal['step']}: {refusal['code']}: " in run.stdout
     assert re.search(r"stale \([0-9a-f]{12}… vs current [0-9a-f]{12}…\)", run.stdout)
-    for word in ("copy-of", "same-party", "component gpu-operator", "allowlist ", "answer ", "/ui/recipes"):
+    for word in (
+        "copy-of",
+        "same-party",
+        "component gpu-operator",
+        "allowlist ",
+        "answer ",
+        "`make demo` does the same and stays up",
+    ):
         assert word in run.stdout
     assert (tmp_path / "var" / "demo" / "trusted_root.json").is_file()
 

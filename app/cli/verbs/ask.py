@@ -32,7 +32,7 @@ def status(options: argparse.Namespace) -> int:
             if options.format == "json":
                 write_json({"items": lines, "next": None})
             else:
-                write(_overview(lines))
+                write(overview(lines))
             return OK
         body: Body = api.recipe(options.recipe, **lens)
     if options.format == "json":
@@ -80,7 +80,8 @@ def _api(options: argparse.Namespace) -> ApiClient:
 # --- parts ---------------------------------------------------------------------------------------------
 
 
-def _overview(lines: Iterable[Body]) -> str:
+def overview(lines: Iterable[Body]) -> str:
+    """The verdict table: one line a recipe, as `GET /recipes` lists them."""
     rows = [
         (
             line["recipe"],

@@ -1,12 +1,14 @@
 """`sandbox` and `demo`: a private Sigstore and registry, and the main job over them."""
 
 import argparse
+import re
 import signal
 import threading
 from pathlib import Path
 
 from app.cli.exits import DIFFERENCES, OK
-from app.cli.output import say, table, write
+from app.cli.output import say, write
+from app.cli.verbs.ask import overview
 from app.core.errors import InputError
 from app.sandbox.demo.directory import claimed
 from app.sandbox.demo.run import Demo, differences, running, stale_lines
@@ -14,6 +16,8 @@ from app.sandbox.demo.samples import SAMPLES
 from app.sandbox.identities import SAMPLE_SIGNERS
 from app.sandbox.registry import SandboxRegistry
 from app.sandbox.sigstore.server import SigstoreServer
+
+_DIGEST = re.compile(r"(sha256:[0-9a-f]{12})[0-9a-f]{52}")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -46,7 +50,7 @@ def demo(options: argparse.Namespace) -> int:
         claimed(Path(options.directory)) as directory,
         running(directory=directory, port=options.port, leave_out=options.leave_out, say=say) as shown,
     ):
-        _print(shown)
+        _print(shown, ending=options.once)
         wrong = differences(shown.outcome)
         for line in wrong:
             say(f"not as expected: {line}")
@@ -56,24 +60,13 @@ def demo(options: argparse.Namespace) -> int:
     return OK
 
 
-def _print(shown: Demo) -> None:
+def _print(shown: Demo, *, ending: bool) -> None:
     outcome = shown.outcome
-    rows = [
-        (
-            str(line["recipe"]),
-            str(line["state"]),
-            str(line["currentState"] or "-"),
-            f"{line['passes']} of {line['threshold']}",
-            str(line["reported"]),
-            ", ".join(line["staleness"]) or "current",
-        )
-        for line in outcome.lines
-    ]
     write("")
-    write(table(("RECIPE", "STATE", "TODAY'S DIGEST", "SIGNERS", "REPORTED", "EVIDENCE IS"), rows))
+    write(overview(outcome.lines))
     write("")
     for name, refusal in outcome.refused.items():
-        write(f"refused   {name}: {refusal.step}: {refusal.code}: {refusal.cause.get('detail', '')}")
+        write(f"refused   {name}: {refusal.step}: {refusal.code}: {_short(refusal.cause.get('detail', ''))}")
     for recipe, detail in outcome.details.items():
         for line in dict.fromkeys(stale_lines(detail)):
             write(f"stale     {recipe}: {line}")
@@ -87,12 +80,22 @@ def _print(shown: Demo) -> None:
     if outcome.answer:
         write(f"answer    {outcome.answer['sentence']}")
     write("")
+    if ending:
+        write(
+            "look at   `make demo` does the same and stays up: pages, API, registry and `aicr evidence verify` to try"
+        )
+        return
     write(f"look at   {shown.url}/ui/recipes   the same table as a page; {shown.url}/docs the API")
     write(f"try       aicr evidence why h100-gke-cos-training --api {shown.url}")
     write(
         f"          AICR_EVIDENCE_PRIVATE_REGISTRIES={shown.registry} aicr evidence verify {shown.example} \\\n"
         f"            --trusted-root {shown.directory / 'trusted_root.json'} --registry-plain-http"
     )
+
+
+def _short(text: object) -> str:
+    """Digests with their first twelve characters: enough to tell two apart on one line."""
+    return _DIGEST.sub(r"\1…", str(text))
 
 
 def _until_interrupted(ready: str) -> None:
