@@ -34,7 +34,8 @@ def copies_of(inputs: RecipeInputs, runs: Iterable[Run], allowlist: Allowlist) -
     """Which of `runs` are copies, and of what; looks at every run of the recipe and every sighting elsewhere.
 
     Only allowlisted records of full weight are looked at: a stranger that republishes somebody's report takes
-    nothing from anybody. Runs of one signer never copy one another.
+    nothing from anybody. Runs of one signer never copy one another, and who has shown a print first keeps it: somebody
+    else's copy in between does not make a copy of the next run that its owner publishes.
     """
     listed: dict[tuple[str, str], bool] = {}
 
@@ -44,19 +45,20 @@ def copies_of(inputs: RecipeInputs, runs: Iterable[Run], allowlist: Allowlist) -
             listed[key] = allowlist.classify(issuer, identity).allowlisted
         return listed[key]
 
-    first: dict[tuple[str, str], list[Original]] = {}
+    first: dict[tuple[str, str], Original] = {}
     for seen in _sightings(inputs):
         if seen.weightless or not counts(seen.issuer, seen.identity):
             continue
-        first.setdefault((seen.kind, seen.value), []).append(
-            Original(
-                seen.digest,
-                canonical_source_id(seen.issuer, seen.identity),
-                allowlist.signer_key(seen.issuer, seen.identity),
-                seen.kind,
-                seen.logged_at,
-            )
+        original = Original(
+            seen.digest,
+            canonical_source_id(seen.issuer, seen.identity),
+            allowlist.signer_key(seen.issuer, seen.identity),
+            seen.kind,
+            seen.logged_at,
         )
+        held = first.setdefault((seen.kind, seen.value), original)
+        if _order(original) < _order(held):
+            first[seen.kind, seen.value] = original
     found: dict[RunKey, Original] = {}
     for run in runs:
         if run.weightless or not counts(run.signer.issuer, run.signer.identity):
@@ -66,8 +68,7 @@ def copies_of(inputs: RecipeInputs, runs: Iterable[Run], allowlist: Allowlist) -
         earlier = [
             original
             for one in run.prints
-            for original in first.get(one, ())
-            if original.signer_key != key and _order(original) < mine
+            if (original := first.get(one)) and original.signer_key != key and _order(original) < mine
         ]
         if earlier:
             found[(run.digest, run.source_id)] = min(earlier, key=lambda o: (*_order(o), o.kind))

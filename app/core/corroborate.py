@@ -137,15 +137,18 @@ def _members(runs: Sequence[Run], around: Surroundings) -> tuple[Member, ...]:
         )
         for counts in (True, False)
     }
+    keys = {
+        (run.digest, run.source_id): around.allowlist.signer_key(run.signer.issuer, run.signer.identity) for run in runs
+    }
     return tuple(
         Member(
             run=run,
             listed=listed[run.digest, run.source_id],
-            signer_key=around.allowlist.signer_key(run.signer.issuer, run.signer.identity),
+            signer_key=keys[run.digest, run.source_id],
             party=parties[listed[run.digest, run.source_id]][run.source_id],
             first_ref=around.allowlist.speaks_first(run.signer.issuer, run.signer.identity),
             retracted=(run.digest, run.source_id) in around.inputs.retracted,
-            original=_first_of_chain(run, copies),
+            original=_first_of_chain(run, keys[run.digest, run.source_id], copies),
         )
         for run in runs
     )
@@ -214,12 +217,15 @@ def _identity(owner: Owner | None, kept: Sequence[Run]) -> _Identity:
         return _Identity(owner.criteria, None, "", owner.selection)
 
 
-def _first_of_chain(run: Run, copies: Mapping[RunKey, Original]) -> Original | None:
-    """The original of the original, so that a chain of copies is one run; each link is strictly earlier."""
+def _first_of_chain(run: Run, signer_key: str, copies: Mapping[RunKey, Original]) -> Original | None:
+    """The original of the original, so that a chain of copies is one run; each link is strictly earlier.
+
+    A chain that leads back to the signer himself makes his run no copy: whoever is in between copied from him.
+    """
     found = copies.get((run.digest, run.source_id))
     while found is not None and (before := copies.get((found.digest, found.source_id))) is not None:
         found = before
-    return found
+    return None if found is not None and found.signer_key == signer_key else found
 
 
 def _reporting(grid: Grid) -> frozenset[str]:

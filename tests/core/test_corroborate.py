@@ -464,6 +464,22 @@ def test_a_chain_of_copies_is_one_run() -> None:
     assert (found.state, found.confirming) == (State.SINGLE, 1)
 
 
+def test_a_copy_in_between_takes_nothing_from_the_owner_of_the_original() -> None:
+    """Ann showed the snapshot first, under another recipe; Bob's copy of it here makes no copy of Ann's next run."""
+    elsewhere = sightings_of(make_run(ANN, days=30, prints=[SNAPSHOT]))
+    runs = [make_run(BOB, days=5, prints=[SNAPSHOT]), make_run(ANN, days=1, prints=[SNAPSHOT])]
+    found = verdict_of(runs, ANN, BOB, sightings=elsewhere)
+    assert (found.state, weights(found)) == (State.SINGLE, {ANN.slug: "counted", BOB.slug: "copy-of"})
+
+
+def test_a_chain_that_leads_back_to_its_signer_is_no_copy() -> None:
+    """Bob's run copies Ann's report from elsewhere and her snapshot from a run that she publishes later."""
+    elsewhere = sightings_of(make_run(ANN, days=30, prints=[CTRF]))
+    bobs = make_run(BOB, days=5, prints=[CTRF, SNAPSHOT])
+    found = verdict_of([bobs, make_run(ANN, days=1, prints=[SNAPSHOT])], ANN, BOB, sightings=elsewhere)
+    assert (found.state, weights(found)) == (State.SINGLE, {ANN.slug: "counted", BOB.slug: "copy-of"})
+
+
 def test_refs_of_one_workflow_are_no_copies_of_one_another() -> None:
     runs = [make_run(BRANCH, days=9, prints=[CTRF]), make_run(workflow(), prints=[CTRF]), make_run(ANN)]
     assert verdict_of(runs, ANN, patterns=[PATTERN]).state is State.CONFIRMED
