@@ -132,12 +132,17 @@ class Service:
 
 @contextmanager
 def service(
-    directory: Path, trusted_root: str, hosts: Sequence[str], listed: Sequence[SandboxIdentity], **settings: object
+    directory: Path,
+    trusted_root: str,
+    hosts: Sequence[str],
+    listed: Sequence[SandboxIdentity] | str,
+    **settings: object,
 ) -> Iterator[Service]:
-    """A service that trusts `HOST/aicr` of each host and lists those signers."""
+    """A service that trusts `HOST/aicr` of each host and lists those signers, or has that allowlist text."""
     directory.mkdir(parents=True, exist_ok=True)
     allowlist = directory / "allowlist.yaml"
-    allowlist.write_text(allowlist_text(*(identity.signer for identity in listed)))
+    text = listed if isinstance(listed, str) else allowlist_text(*(identity.signer for identity in listed))
+    allowlist.write_text(text)
     chosen: dict[str, object] = {
         "sandbox": True,
         "database_url": f"sqlite:///{directory / 'evidence.db'}",
