@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from app.sandbox.demo.samples import SAMPLES
+from app.sandbox.identities import DEV_TWO, UAT_AWS
 
 EXPECTED = json.loads(resources.files("app.sandbox.demo").joinpath("expected.json").read_text("utf-8"))
 STATES = {"CONFIRMED", "SINGLE", "CONTESTED", "FAILING", "UNTESTED"}
@@ -56,6 +57,8 @@ def test_every_verdict_is_the_expected_one_and_is_printed(tmp_path: Path) -> Non
         "`make demo` does the same and stays up",
     ):
         assert word in run.stdout
+    copier, original = DEV_TWO.signer.slug[:8], UAT_AWS.signer.slug[:8]
+    assert re.search(rf"copy-of: .*source {copier}….* of source {original}…, which was logged first", run.stdout)
     assert (tmp_path / "var" / "demo" / "trusted_root.json").is_file()
 
 
