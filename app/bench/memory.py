@@ -28,8 +28,8 @@ _SAMPLE_SECONDS = 0.02
 _SETTLE_SECONDS = 1.0
 _LARGE_SIGNATURE = b'{"a":"' + b"x" * (9 << 20) + b'"}'
 _MIB = 1 << 20
-_NODES = b"apiVersion: aicr.run/v1\nkind: RecipeResult\nx: [" + b"[]," * (_MIB // 3 - 100) + b"]\n"
-_TESTS = b'{"results":{"tests":[' + b'{"name":"a","status":"passed"},' * (9 * _MIB // 31) + b"{}]}}"
+NODES = b"apiVersion: aicr.run/v1\nkind: RecipeResult\nx: [" + b"[]," * (_MIB // 3 - 100) + b"]\n"
+TESTS = b'{"results":{"tests":[' + b'{"name":"a","status":"passed"},' * (9 * _MIB // 31) + b"{}]}}"
 _SLOW = frozenset({Hostility.DRIP, Hostility.RATE_LIMITED, Hostility.SERVER_ERROR})
 """Modes that cost time and no memory; waiting for their deadlines would say nothing here."""
 
@@ -100,7 +100,7 @@ def _heavy(bench: Workbench, source: SandboxRegistry) -> list[OciRef]:
     refs = [
         source.seed("aicr/large", honest.artifact, (describe_signature(honest.artifact.descriptor, _LARGE_SIGNATURE),))
     ]
-    for number, changes in enumerate(({"recipe.yaml": _NODES}, {"ctrf/deployment.json": _TESTS})):
+    for number, changes in enumerate(({"recipe.yaml": NODES}, {"ctrf/deployment.json": TESTS})):
         bundle = bench.sign_as(OCTOCAT, swollen(number, changes))
         signature = describe_signature(bundle.artifact.descriptor, bundle.signature)
         refs.append(source.seed("aicr/large", bundle.artifact, (signature,)))

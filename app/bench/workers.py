@@ -19,7 +19,7 @@ from app.ports import Judge, JudgeJob
 
 _THREADS = 8
 _BUNDLES = 16
-_COUNT = "for _ in range(5_000_000): pass"
+_COUNT = 5_000_000
 _PRELOAD = ("app.services.judge", "app.adapters.sigstore.verifier")
 
 
@@ -41,7 +41,8 @@ def workers(plan: Plan) -> Outcome:
             one.close()
             two.close()
     plan.tick()
-    control = interleave(lambda _: _spin(1), lambda _: _spin(2), rounds=rounds)
+    count = plan.pick(small=_COUNT, full=_COUNT)
+    control = interleave(lambda _: _spin(1, count), lambda _: _spin(2, count), rounds=rounds)
     done = len(batch) * (rounds + 1)
     details = pairs.details("one", "two") | {
         "jobs": len(batch),
@@ -86,10 +87,10 @@ class _Spent:
         return sum(times.user + times.system for times in (worker.cpu_times() for worker in self._workers))
 
 
-def _spin(at_once: int) -> None:
+def _spin(at_once: int, count: int) -> None:
     """Count to the same number twice, in one process after the other or in two at once."""
     for _ in range(2 // at_once):
-        running = [subprocess.Popen([sys.executable, "-c", _COUNT]) for _ in range(at_once)]
+        running = [subprocess.Popen([sys.executable, "-c", f"for _ in range({count}): pass"]) for _ in range(at_once)]
         for process in running:
             process.wait()
 

@@ -56,13 +56,14 @@ class ServiceProcess:
         }
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", "app", "serve", "--port", str(self._port)],
-            env=self._environment,
-            stdout=subprocess.DEVNULL,
-            stderr=self.log.open("wb"),
-            start_new_session=True,  # the terminal's Ctrl-C is for the demo, which then ends the service in order
-        )
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-m", "app", "serve", "--port", str(self._port)],
+                env=self._environment,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,  # the terminal's Ctrl-C is for the demo, which then ends the service in order
+            )
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
             if found := _READY.search(self.log.read_text("utf-8", "replace")):
