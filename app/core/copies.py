@@ -56,8 +56,7 @@ def copies_of(inputs: RecipeInputs, runs: Iterable[Run], allowlist: Allowlist) -
             seen.kind,
             seen.logged_at,
         )
-        held = first.setdefault((seen.kind, seen.value), original)
-        if _order(original) < _order(held):
+        if _order(original) < _order(first.setdefault((seen.kind, seen.value), original)):
             first[seen.kind, seen.value] = original
     found: dict[RunKey, Original] = {}
     for run in runs:
@@ -66,9 +65,9 @@ def copies_of(inputs: RecipeInputs, runs: Iterable[Run], allowlist: Allowlist) -
         key = allowlist.signer_key(run.signer.issuer, run.signer.identity)
         mine = (run.logged_at, run.digest.hex, run.source_id)
         earlier = [
-            original
+            held
             for one in run.prints
-            if (original := first.get(one)) and original.signer_key != key and _order(original) < mine
+            if (held := first.get(one)) is not None and held.signer_key != key and _order(held) < mine
         ]
         if earlier:
             found[(run.digest, run.source_id)] = min(earlier, key=lambda o: (*_order(o), o.kind))

@@ -1,6 +1,7 @@
 """Attacks with evidence that is really signed, on a running service; each is named after its kind."""
 
 import copy
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from app.sandbox.identities import (
     caller_of,
     email_identity,
 )
-from app.sandbox.sigstore import PrivateSigstore
+from app.sandbox.sigstore import Faults, PrivateSigstore
 from app.sandbox.sigstore.log import LogVersion
 from tests.support.arena import NOW, REPOSITORY, Arena, Pushed, recipe_named, report_of, sample_of, time_text
 from tests.support.bundles import V1, V3, check, go_json, profiled
@@ -210,8 +211,6 @@ def test_json_duplicate_keys_in_the_manifest(attacked: Arena) -> None:
 
 def _with_manifest(sample: Any, manifest: bytes) -> Any:
     """The sample whose predicate vouches for another manifest."""
-    import hashlib  # noqa: PLC0415
-
     sample.predicate["manifest"] = {
         "digest": f"sha256:{hashlib.sha256(manifest).hexdigest()}",
         "fileCount": len(sample.body()),
@@ -258,8 +257,6 @@ def test_identity_of_the_right_name_from_another_issuer(attacked: Arena) -> None
     ],
 )
 def test_identity_by_homoglyph_zero_width_and_newline(attacked: Arena, identity: str) -> None:
-    from app.sandbox.sigstore import Faults  # noqa: PLC0415
-
     sample = sample_of("homoglyph")
     honest = attacked.push(sample)
     statement = json.dumps(

@@ -150,6 +150,10 @@ class Arena:
         body: dict[str, Any] = answer.json()
         return body
 
+    def push_and_keep(self, sample: Sample) -> str:
+        """The digest of a bundle that was accepted."""
+        return str(self.accepted(self.push(sample))["digest"])
+
     def refused(self, pushed: Pushed) -> dict[str, Any]:
         """The `details` of a 422."""
         answer = self.submit(pushed)

@@ -29,6 +29,7 @@ from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
 from app.ports import AllowlistVersion, Artifact, JudgeJob, Pulled, Received, Record
 from app.services.ingest_types import IngestRequest, IngestResult, Stored
 from app.web.app import create_app
+from app.web.wire import TimedHeads
 from tests.support.memory_store import MemoryStore
 from tests.support.runs import NOW
 
@@ -209,7 +210,9 @@ def serving(app: ASGIApp) -> Iterator[str]:
     """The application on a loopback socket; gives its base URL."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=1, ws="none")
+    config = uvicorn.Config(
+        app, log_config=None, lifespan="off", timeout_graceful_shutdown=1, ws="none", http=TimedHeads
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()

@@ -17,6 +17,7 @@ from app.config import Settings, load_settings
 from app.core.errors import StoreError
 from app.web.app import create_app
 from app.web.process import LOG_FORMAT
+from app.web.wire import TimedHeads
 
 _BACKLOG = 512
 
@@ -100,6 +101,7 @@ def uvicorn_config(app: object, settings: Settings, *, workers: int = 1) -> uvic
         log_config=None,
         access_log=False,
         server_header=False,
+        http=TimedHeads,
         timeout_keep_alive=120,
         timeout_graceful_shutdown=int(settings.shutdown_timeout_seconds),
         h11_max_incomplete_event_size=64 << 10,
