@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.adapters.db.migrate import require_head
@@ -19,7 +20,7 @@ from app.bootstrap.container import build_judge, confirm_rule, credentials, read
 from app.bootstrap.judge_parts import with_roots
 from app.config import Settings
 from app.core.allowlist import MAX_ALLOWLIST_BYTES, Allowlist
-from app.core.allowlist_diff import VerdictDiff, diff_verdicts
+from app.core.allowlist_diff import Reach, VerdictDiff, diff_verdicts, reach_of
 from app.core.bundle import Pins, SignatureRefused
 from app.core.corroborate import corroborate
 from app.core.errors import ReferenceInvalid, RegistryNotTrusted, ServiceError
@@ -87,7 +88,15 @@ def load_allowlist(path: str) -> Allowlist:
     return Allowlist.load(WatchedFile(path, max_bytes=MAX_ALLOWLIST_BYTES + 1).read())
 
 
-def effects(settings: Settings, old: Allowlist, new: Allowlist) -> tuple[VerdictDiff, ...] | None:
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a change of the list does to stored recipes, and what a signer that is new could do to each afterwards."""
+
+    changes: tuple[VerdictDiff, ...]
+    reach: tuple[Reach, ...]
+
+
+def effects(settings: Settings, old: Allowlist, new: Allowlist) -> Effects | None:
     """What replacing `old` by `new` does to each stored recipe, without changing anything; None without a database."""
     url = parse_url(settings.database_url)
     if url.get_backend_name() == "sqlite" and not Path(str(url.database)).exists():
@@ -97,7 +106,7 @@ def effects(settings: Settings, old: Allowlist, new: Allowlist) -> tuple[Verdict
         require_head(database, sandbox=settings.sandbox)
         store = SqlEvidenceStore(database)
         rule, now = confirm_rule(settings), utc_now()
-        found = []
+        found, reach = [], []
         for summary in store.summaries():
             inputs = store.inputs(summary.recipe)
             if inputs is None:
@@ -106,7 +115,8 @@ def effects(settings: Settings, old: Allowlist, new: Allowlist) -> tuple[Verdict
             difference = diff_verdicts(before, after)
             if not difference.empty:
                 found.append(difference)
-        return tuple(found)
+            reach.append(reach_of(after))
+        return Effects(tuple(found), tuple(reach))
     finally:
         database.close()
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.core.allowlist import Allowlist, AllowlistEntry
+from app.core.consensus import rollup, state_of
 from app.core.verdict import Grid, RecipeVerdict, State
 
 
@@ -71,6 +72,42 @@ class VerdictDiff:
         """Whether the change does nothing here."""
         same = self.before is self.after and self.current_before is self.current_after
         return same and not (self.rows or self.sources or self.set_aside or self.reinstated)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What one more listed signer could do to one recipe: its state now, and after a run of his own.
+
+    He would have run every check that counts; `if_passed` is after a run without a failure, `if_failed` after one
+    that fails everything.
+    """
+
+    recipe: str
+    state: State
+    if_passed: State
+    if_failed: State
+
+    @property
+    def confirms(self) -> bool:
+        """Whether his passes alone are missing."""
+        return self.if_passed is State.CONFIRMED and self.state is not State.CONFIRMED
+
+    @property
+    def contests(self) -> bool:
+        """Whether his failures would take back what others have said."""
+        return self.if_failed is State.CONTESTED and self.state is not State.CONTESTED
+
+
+def reach_of(verdict: RecipeVerdict) -> Reach:
+    """What a signer that nobody has heard of could do to a recipe, if he were listed."""
+    threshold = verdict.rule.threshold
+    counted = [row for row in verdict.combined.rows if row.counted]
+    return Reach(
+        recipe=verdict.recipe,
+        state=verdict.state,
+        if_passed=rollup(state_of(row.passes + 1, row.fails, threshold) for row in counted),
+        if_failed=rollup(state_of(row.passes, row.fails + 1, threshold) for row in counted),
+    )
 
 
 def diff_allowlists(old: Allowlist, new: Allowlist) -> AllowlistDiff:

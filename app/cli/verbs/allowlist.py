@@ -7,8 +7,10 @@ from app.cli.exits import OK
 from app.cli.output import say, table, write, write_json
 from app.config import load_settings
 from app.core.allowlist import AllowlistEntry
-from app.core.allowlist_diff import AllowlistDiff, VerdictDiff, diff_allowlists
+from app.core.allowlist_diff import AllowlistDiff, Reach, VerdictDiff, diff_allowlists
 from app.core.identity import source_slug
+
+_NAMED = 20  # recipes that a line names
 
 
 def check(options: argparse.Namespace) -> int:
@@ -48,11 +50,13 @@ def diff(options: argparse.Namespace) -> int:
     """Compare two files and say what the change does to every stored recipe."""
     old, new = load_allowlist(options.old), load_allowlist(options.new)
     entries = diff_allowlists(old, new)
-    recipes = effects(load_settings(), old, new)
+    found = effects(load_settings(), old, new)
+    recipes = None if found is None else found.changes
+    reach = found.reach if found and (entries.added or entries.changed) else ()
     if recipes is None:
         say("note: there is no database here, so only entries were compared (AICR_EVIDENCE_DATABASE_URL names one)")
     if options.format == "json":
-        write_json(_json(entries, recipes))
+        write_json({**_json(entries, recipes), "reach": None if found is None else [_reach(each) for each in reach]})
         return OK
     for sign, listed in (("-", entries.removed), ("+", entries.added)):
         for entry in listed:
@@ -66,6 +70,13 @@ def diff(options: argparse.Namespace) -> int:
         write(table(("RECIPE", "STATE", "TODAY'S DIGEST", "ROWS", "SOURCES"), [_line(each) for each in recipes]))
     elif recipes is not None and not entries.empty:
         write("no stored recipe changes")
+    for does, named in (
+        ("confirm", [each.recipe for each in reach if each.confirms]),
+        ("contest", [each.recipe for each in reach if each.contests]),
+    ):
+        if named:
+            shown = ", ".join(named[:_NAMED]) + (f" and {len(named) - _NAMED} more" if len(named) > _NAMED else "")
+            write(f"a new signer's next run could {does}: {shown}")
     return OK
 
 
@@ -113,6 +124,10 @@ def _entry(entry: AllowlistEntry) -> dict[str, str]:
         "source": entry.source,
         "identityPattern": entry.pattern.text if entry.pattern else "",
     }
+
+
+def _reach(reach: Reach) -> dict[str, object]:
+    return {"recipe": reach.recipe, "state": reach.state, "ifPassed": reach.if_passed, "ifFailed": reach.if_failed}
 
 
 def _recipe(change: VerdictDiff) -> dict[str, object]:
