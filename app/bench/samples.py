@@ -166,11 +166,11 @@ class Workbench:
         return build_judge(load_settings({"trusted_root": str(self.trusted_root), "sandbox": True}))
 
     def sign(
-        self, number: int, *, log: LogVersion = LogVersion.V2, recipe: bytes | None = None, signer: int | None = None
+        self, number: int, *, log: LogVersion = LogVersion.V2, recipe: bytes | None = None, logs: int = 0
     ) -> SignedBundle:
         """Bundle `number`: the same number gives the same content with another signature."""
-        who = SIGNERS[(number if signer is None else signer) % len(SIGNERS)]
-        return self.sign_as(who, produce(number, recipe or sample_recipe()), log=log)
+        bundle = produce(number, recipe or sample_recipe(), logs=logs)
+        return self.sign_as(SIGNERS[number % len(SIGNERS)], bundle, log=log)
 
     def sign_as(self, who: SandboxIdentity, bundle: ProducedBundle, *, log: LogVersion = LogVersion.V2) -> SignedBundle:
         """Any bundle, also one that its producer would not have made."""
@@ -204,8 +204,8 @@ def workbench(curve: Curve = Curve.P384) -> Iterator[Workbench]:
         yield made
 
 
-def produce(number: int, recipe: bytes) -> ProducedBundle:
-    """An unsigned bundle; each number measured its own durations."""
+def produce(number: int, recipe: bytes, *, logs: int = 0) -> ProducedBundle:
+    """An unsigned bundle; each number measured its own durations. `logs` are bytes of output beside the reports."""
     attested = (_NOW - timedelta(hours=1 + number % 400)).replace(microsecond=0)
     started = attested - timedelta(minutes=40)
     return build_bundle(
@@ -231,8 +231,15 @@ def produce(number: int, recipe: bytes) -> ProducedBundle:
             aicr_commit=hashlib.sha256(AICR_VERSION.encode()).hexdigest()[:40],
             validator_catalog_version="v0.42.0",
             validator_images=(("ghcr.io/nvidia/aicr-validators:v0.42.0", ""),),
+            extra_files={"logs/deployment.log": _log(number, logs)} if logs else {},
         )
     )
+
+
+def _log(number: int, size: int) -> bytes:
+    """Lines that compress about as well as real logs do."""
+    line = hashlib.sha256(str(number).encode()).hexdigest()
+    return b"".join(f"{at:08d} {line[at % 48 :]} gpu {at % 8} ok\n".encode() for at in range(size // 55))
 
 
 def _report(number: int, names: Sequence[str], started: datetime) -> Report:

@@ -17,7 +17,7 @@ FIGURES = {
     "start": ["start-help", "start-digest"],
     "judge": ["judge-v2-p384", "judge-v2-p384-libyaml", "judge-v1-p384", "judge-v2-p256", "judge-v1-p256"],
     "workers": ["workers-two"],
-    "ingest": ["ingest-pull"],
+    "ingest": ["ingest-pull", "ingest-pull-large"],
     "growth": ["read-stored", "read-304", "ingest-stored"],
     "rebuild": ["rebuild-linear", "rebuild-same"],
     "memory": ["memory-idle", "memory-2", "memory-hostile"],
