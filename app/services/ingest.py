@@ -258,7 +258,8 @@ class IngestService:
 
     def _keep(self, verdict: Accepted, artifact: Artifact, layer: str, received: Received) -> IngestResult:
         """Archive first, then one transaction, then the answer (service 6)."""
-        self.archive.put(artifact, artifact.signatures[verdict.signature_index], layer)
+        if self._adds_bytes(verdict.run):
+            self.archive.put(artifact, artifact.signatures[verdict.signature_index], layer)
         self.failpoint("archived")
         try:
             kept = self._commit(verdict.run, received)
@@ -266,6 +267,10 @@ class IngestService:
             return refused_by_store(err, verdict, artifact.digest)
         self.failpoint("committed")
         return Stored(created=kept.created, record=kept.record)
+
+    def _adds_bytes(self, run: Run) -> bool:
+        """Not for another signature of a source about the same digest: no record would name it."""
+        return not self.store.holds(run.digest, run.source_id) or self.store.knows(run.digest, run.signature_sha256)
 
     def _commit(self, run: Run, received: Received) -> Kept:
         """One transaction under the allowlist in force; a list that another process activated is taken over first."""
