@@ -1,6 +1,7 @@
 """The real service as a process over a sandbox registry and a private Sigstore, to be fed, killed and started again."""
 
 import functools
+import json
 import os
 import re
 import secrets
@@ -23,6 +24,8 @@ import psutil
 from app.adapters.db.migrate import upgrade
 from app.adapters.db.session import Database
 from app.adapters.oci.pack import BundleArtifact, SignatureArtifact, describe_bundle, describe_signature
+from app.core.cross_check import SignerClaim
+from app.core.pointer import Pointer, dump_pointer
 from app.core.produce import ProducedBundle, artifact_statement
 from app.core.refs import OciRef
 from app.sandbox.demo.allowlists import allowlist
@@ -63,9 +66,19 @@ class Published:
         return str(self.artifact.digest)
 
     @property
-    def layer_path(self) -> str:
-        """Where the registry serves the layer; its log tells how often that was asked for."""
-        return f"/v2/{self.ref.repository}/blobs/{self.artifact.layer_digest}"
+    def pointer(self) -> str:
+        """The pointer's text as its publisher would commit it."""
+        entry = json.loads(self.signature)["verificationMaterial"]["tlogEntries"][0]
+        predicate: Any = self.produced.predicate
+        pointer = Pointer(
+            recipe=predicate["recipe"]["name"],
+            predicate_type=self.produced.predicate_type,
+            oci=f"{self.ref.registry}/{self.ref.repository}:any",
+            digest=self.digest,
+            signer=SignerClaim(self.signer.signer.identity, self.signer.signer.issuer, int(entry["logIndex"])),
+            attested_at=datetime.fromisoformat(predicate["attestedAt"]),
+        )
+        return dump_pointer(pointer).decode()
 
 
 @dataclass(slots=True)
@@ -217,8 +230,8 @@ class Service:
             )
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
-            if found := _READY.search(self.said()):
-                self.url = found.group(1)
+            if found := self.listening():
+                self.url = found
                 self.client.close()
                 self.client = httpx.Client(base_url=self.url, timeout=120)
                 return
@@ -228,7 +241,12 @@ class Service:
 
     def said(self) -> str:
         """Its log since the last start."""
-        return self.log.read_text("utf-8", "replace")
+        return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+
+    def listening(self) -> str:
+        """Where it listens, once it said so."""
+        found = _READY.search(self.said())
+        return found.group(1) if found else ""
 
     def kill(self) -> None:
         """`kill -9`, and wait until it is gone."""
@@ -264,10 +282,9 @@ class Service:
 
     # --- requests ------------------------------------------------------------------------------------
 
-    def submit(self, published: Published, *, pointer: str | None = None) -> httpx.Response:
-        """`POST /evidence` of a reference, or of a pointer's text."""
-        body = {"bundle": str(published.ref)} if pointer is None else {"pointer": pointer}
-        return self.client.post("/evidence", json=body)
+    def submit(self, published: Published) -> httpx.Response:
+        """`POST /evidence` of a reference."""
+        return self.client.post("/evidence", json={"bundle": str(published.ref)})
 
     def accepted(self, published: Published) -> dict[str, Any]:
         """The body of a `POST` that stored something or found it stored."""
@@ -378,12 +395,6 @@ def eventually(holds: Callable[[], bool], *, seconds: float = 30.0) -> None:
 def recipe_texts() -> dict[str, bytes]:
     """Today's sample recipes, by what the demo shows with them."""
     return {name: recipe.text for name, recipe in RECIPES.items()}
-
-
-def archive_listing(directory: Path) -> set[str]:
-    """Digests that the archive of a service holds, in bare hex; names that are none come as they are."""
-    root = directory / "archive"
-    return {path.name for shard in root.iterdir() if shard.is_dir() for path in shard.iterdir()}
 
 
 def new_database(kind: str, directory: Path) -> str:
