@@ -133,7 +133,6 @@ def _predicate(body: Mapping[str, Any]) -> None:
 
 # --- a whole bundle -----------------------------------------------------------------------------------
 
-_SAMPLES = (Sample(), profiled())
 _JUDGED_FILES = (
     "recipe.yaml",
     "manifest.json",
@@ -160,13 +159,18 @@ class _InMemory:
         return Content(entries, {path: self.files[path] for path in CAPTURED_LIMITS if path in self.files})
 
 
+@cache
+def _bundles() -> tuple[tuple[Sample, dict[str, bytes]], ...]:
+    return tuple((sample, sample.files()) for sample in (Sample(), profiled()))
+
+
 def judged_bundle(data: bytes) -> None:
     """One file of a good bundle replaced; with the second bit the manifest and the predicate follow."""
     head, body = data[:1], data[1:]
     choice = head[0] if head else 0
-    sample = _SAMPLES[choice >> 7]
+    sample, good = _bundles()[choice >> 7]
     path = _JUDGED_FILES[choice % len(_JUDGED_FILES)]
-    files = sample.files() | {path: body}
+    files = good | {path: body}
     if choice & 0x40:
         files = _fitted(sample, files)
     signatures: dict[bytes, Any] = {}
