@@ -115,3 +115,10 @@ def test_the_page_is_what_the_tables_say() -> None:
 def test_states_and_refusals_are_complete() -> None:
     assert set(error_codes.STALENESS) == set(Staleness)
     assert set(error_codes.RECIPE_CURES) == set(Refusal)
+
+
+def test_the_threat_model_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[a-z_/]+\.py)`", text)
+    assert len(named) >= 5
+    assert [name for name in named if not (ROOT / name).is_file()] == []
