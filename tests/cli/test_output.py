@@ -1,0 +1,62 @@
+"""What reaches a terminal or a pipe."""
+
+import io
+import json
+
+import pytest
+
+from app.cli import output
+from app.core.errors import AllowlistInvalid, InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("plain … é 日本", "plain … é 日本", id="text"),
+        pytest.param("a\tb\nc", "a\tb\nc", id="layout"),
+        pytest.param("\x1b[31mred", "\\x1b[31mred", id="escape"),
+        pytest.param("a\u202eb", "a\\u202eb", id="bidi"),
+        pytest.param("a\rb\x08", "a\\rb\\x08", id="overwriting"),
+        pytest.param("\u200b\ufeff", "\\u200b\\ufeff", id="invisible"),
+        pytest.param("\udcff", "\\udcff", id="lone-surrogate"),
+        pytest.param("\x9b31m", "\\x9b31m", id="c1"),
+    ],
+)
+def test_what_would_move_a_cursor_is_made_visible(text: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert output.printable(text) == shown
+    output.write(text)
+    output.say(text)
+    assert tuple(capsys.readouterr()) == (shown + "\n", shown + "\n")
+
+
+def test_a_table_has_one_line_a_row_and_no_trailing_spaces() -> None:
+    assert output.table(("A", "LONGER"), [("x", "1"), ("yy\nz", "\x07")]) == "A     LONGER\nx     1\nyy z  \\x07"
+
+
+def test_json_is_readable_and_escapes_controls(capsys: pytest.CaptureFixture[str]) -> None:
+    output.write_json({"b": "é", "a": "\x1b"})
+    out = capsys.readouterr().out
+    assert out == '{\n  "b": "é",\n  "a": "\\u001b"\n}\n'
+    assert json.loads(out)["a"] == "\x1b"
+
+
+def test_an_error_says_rule_and_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say_error(AllowlistInvalid("expected a list", rule="J5", hint="write one"))
+    assert tuple(capsys.readouterr()) == ("", "error: expected a list\nrule: J5\nhint: write one\n")
+    output.say_error(InputError("no", details={"secret": "hidden"}))
+    assert tuple(capsys.readouterr()) == ("", "error: no\n")
+
+
+def test_a_progress_bar_is_for_long_work_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, items, drawn in (
+        (io.StringIO(), [1, 2, 3], False),
+        (Terminal(), [1], False),
+        (Terminal(), [1, 2], True),
+    ):
+        monkeypatch.setattr("sys.stderr", stream)
+        assert list(output.progress(items, "reading")) == items
+        assert ("reading" in stream.getvalue()) is drawn
