@@ -18,6 +18,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
@@ -264,7 +265,7 @@ def _serve(factory: JudgeFactory, pipe: Connection, memory_bytes: int) -> None:
     """The worker's loop: one job, one verdict. Any escape from the judge ends the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _die_with_parent()
+    _die_with_service()
     try:
         judge = factory()
     except InputError as err:  # a setting: whoever started the service is told, in words that pickle
@@ -287,8 +288,17 @@ def _serve(factory: JudgeFactory, pipe: Connection, memory_bytes: int) -> None:
         pipe.send(verdict)
 
 
-def _die_with_parent() -> None:
-    """End with the fork server, which ends with the service: a job that hangs must not outlive a killed service."""
+def _die_with_service() -> None:
+    """End when the service does, also in the middle of a job that hangs: nobody is left who would end it.
+
+    The fork server ends when every write end of its pipe is closed, and each worker was handed one: it is given back
+    here. The kernel then ends the worker with the fork server.
+    """
+    server = getattr(forkserver, "_forkserver", None)
+    handed = getattr(server, "_forkserver_alive_fd", None)
+    if handed is not None:
+        os.close(handed)
+        server._forkserver_alive_fd = None  # type: ignore[union-attr]  # noqa: SLF001 - it has no public name
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
