@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.config import PREFIX, Settings
-from tests.support.endtoend import Signing, cli, signing
+from tests.support.endtoend import Run, Signing, cli, signing
 
 ROOT = Path(__file__).parents[2]
 ALLOWLIST = "schemaVersion: 1.0.0\n"
@@ -66,10 +66,17 @@ def started(words: list[str], says: str, env: dict[str, str], cwd: Path) -> Iter
             process.wait(30)
 
 
-def verb(env: dict[str, str], cwd: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "app", *words], env=env, cwd=cwd, capture_output=True, text=True, timeout=60, check=False
-    )
+def verb(env: dict[str, str], cwd: Path, *words: str) -> Run:
+    """A verb that ends by itself, in this process: a start of Python each time would be most of the test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(cwd)
+        for name in list(os.environ):
+            if name.startswith(PREFIX):
+                patch.delenv(name)
+        for name, value in env.items():
+            if name.startswith(PREFIX):
+                patch.setenv(name, value)
+        return cli(*words)
 
 
 def test_what_has_the_database_is_named_to_who_wants_it_too(sigstore: Signing, tmp_path: Path) -> None:
@@ -81,12 +88,12 @@ def test_what_has_the_database_is_named_to_who_wants_it_too(sigstore: Signing, t
             assert json.load(answer)["status"] == "ready"
         for words in (["serve", "--port", "0"], ["migrate"], ["rebuild"], ["allowlist", "activate", "allowlist.yaml"]):
             done = verb(env, tmp_path, *words)
-            assert (done.returncode, done.stdout) == (2, ""), words
-            assert f"in use by serve (pid {process.pid})" in done.stderr
-            assert "hint: " in done.stderr
+            assert (done.code, done.out) == (2, ""), words
+            assert f"in use by serve (pid {process.pid})" in done.err
+            assert "hint: " in done.err
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) in {0, -signal.SIGTERM}
-    assert (verb(env, tmp_path, "migrate").returncode, verb(env, tmp_path, "rebuild").returncode) == (0, 0)
+    assert (verb(env, tmp_path, "migrate").code, verb(env, tmp_path, "rebuild").code) == (0, 0)
 
 
 def test_a_killed_service_leaves_no_lock(sigstore: Signing, tmp_path: Path) -> None:
@@ -95,22 +102,22 @@ def test_a_killed_service_leaves_no_lock(sigstore: Signing, tmp_path: Path) -> N
         process.kill()
         process.wait(30)
     done = verb(env, tmp_path, "rebuild", "--format", "json")
-    assert (done.returncode, json.loads(done.stdout)) == (0, {"records": 0, "lost": []})
+    assert (done.code, json.loads(done.out)) == (0, {"records": 0, "lost": []})
 
 
 def test_more_workers_need_a_server_database(tmp_path: Path) -> None:
     done = verb(environment(tmp_path, "public-good", WORKERS="2", SANDBOX="false"), tmp_path, "serve")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "DATABASE_URL" in done.stderr
+    assert (done.code, done.out) == (2, "")
+    assert "DATABASE_URL" in done.err
 
 
 def test_sandbox_and_real_databases_do_not_mix(sigstore: Signing, tmp_path: Path) -> None:
     sandboxed = environment(tmp_path, sigstore.trusted_root)
-    assert verb(sandboxed, tmp_path, "migrate").returncode == 0
+    assert verb(sandboxed, tmp_path, "migrate").code == 0
     real = environment(tmp_path, "public-good", SANDBOX="false")
     done = verb(real, tmp_path, "serve", "--port", "0")
-    assert done.returncode == 2
-    assert "sandbox" in done.stderr
+    assert done.code == 2
+    assert "sandbox" in done.err
 
 
 @pytest.mark.parametrize(
@@ -128,17 +135,17 @@ def test_a_start_that_can_not_work_says_why(
 ) -> None:
     env = environment(tmp_path, sigstore.trusted_root, **changes)
     done = verb(env, tmp_path, "migrate" if not said else "serve", *([] if not said else ["--port", "0"]))
-    assert (done.returncode, done.stdout) == (code, "")
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+    assert "Traceback" not in done.err
 
 
 def test_a_taken_port_is_told(sigstore: Signing, tmp_path: Path) -> None:
     env = environment(tmp_path, sigstore.trusted_root)
     port = sigstore.server.url.rpartition(":")[2]
     done = verb(env, tmp_path, "serve", "--port", port)
-    assert done.returncode == 6
-    assert f"can not listen on 127.0.0.1:{port}" in done.stderr
+    assert done.code == 6
+    assert f"can not listen on 127.0.0.1:{port}" in done.err
 
 
 def test_the_sandbox_prints_what_a_service_needs(tmp_path: Path) -> None:
