@@ -209,6 +209,7 @@ def make_container(**settings: object) -> FakeContainer:
 def serving(app: ASGIApp) -> Iterator[str]:
     """The application on a loopback socket; gives its base URL."""
     listener = socket.socket()
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as `serve` does; else each answer costs 40 ms
     listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(
         app, log_config=None, lifespan="off", timeout_graceful_shutdown=1, ws="none", http=TimedHeads
