@@ -27,6 +27,7 @@ from app.core.staleness import (
     recipe_text_key,
 )
 from app.core.standings import Surroundings, recipe_remarks, standings_of
+from app.core.strangers import left_out_remark, without_crowd
 from app.core.verdict import (
     Bucket,
     ConfirmBy,
@@ -52,13 +53,13 @@ def corroborate(
     """Say everything about one recipe at `now`; order and repetition of the inputs change nothing.
 
     `earlier` are lists that were in force before: they change no state and no count, and let a signer that was
-    removed leave a trace. Steps: (1) thin to the newest runs, (2) set aside what means another recipe, (3) weigh
-    each run, (4) build the grids, (5) describe sources, (6) say what is missing.
+    removed leave a trace. Steps: (1) thin to the newest runs, of strangers to those that are shown, (2) set aside what
+    means another recipe, (3) weigh each run, (4) build the grids, (5) describe sources, (6) say what is missing.
     """
     rule = replace(rule, threshold=max(rule.threshold, CONFIRM_THRESHOLD))
-    runs = latest_runs(inputs.runs)  # (1)
-    named = sort_by_name(inputs, runs, allowlist)  # (2)
     around = Surroundings(inputs, allowlist, tuple(earlier), rule, now)
+    runs, crowd = without_crowd(latest_runs(inputs.runs), around.knows)  # (1)
+    named = sort_by_name(inputs, runs, allowlist)  # (2)
     members = _members(named.kept, around)  # (3)
     combined = participants(members)  # (4)
     grids = _grids(members, combined, around)
@@ -83,7 +84,10 @@ def corroborate(
         sources=sources,
         set_aside=named.set_aside,
         missing=(),
-        remarks=recipe_remarks(combined, around, state, current, digests),
+        remarks=(
+            *recipe_remarks(combined, around, state, current, digests),
+            *left_out_remark(crowd, grids.combined.left_out),
+        ),
         confirming=len(counted_by(grids.combined, Bucket.PASS, who.voice)),
         failing=len(counted_by(grids.combined, Bucket.FAIL, who.voice)),
         reported=len(_reporting(grids.combined)),

@@ -11,6 +11,7 @@ from app.core.bundle import Run, TestOutcome
 from app.core.consensus import bucket, rollup, row_order, state_of
 from app.core.copies import Original
 from app.core.latest import precedence
+from app.core.strangers import shown_rows
 from app.core.verdict import GRID_PHASES, Bucket, ConfirmBy, ConfirmRule, Grid, Row, SignerResult
 
 UNRECORDED_SKIP = "reason not recorded"
@@ -97,7 +98,10 @@ def build_grid(taking_part: Sequence[Participant], scope: Scope) -> Grid:
                 result = bucket(outcome.status)
                 weight = _first_weight(participant, result)
                 cells.setdefault(key, []).append(_Cell(participant.member, participant.speaks, outcome, result, weight))
-    keys = sorted({*cells, *scope.declared}, key=row_order)
+    every = sorted({*cells, *scope.declared}, key=row_order)
+    keys = shown_rows(
+        every, {key: key in scope.declared or any(cell.member.listed for cell in cells[key]) for key in every}
+    )
     rows = tuple(_row(key, cells.get(key, []), scope) for key in keys)
     phases = [*GRID_PHASES, *sorted({row.phase for row in rows} - set(GRID_PHASES))]
     return Grid(
@@ -108,6 +112,7 @@ def build_grid(taking_part: Sequence[Participant], scope: Scope) -> Grid:
         },
         rows=rows,
         aicr_commit=scope.aicr_commit,
+        left_out=len(every) - len(keys),
     )
 
 

@@ -49,6 +49,10 @@ class Surroundings:
         """The run's signer under today's list."""
         return self.allowlist.classify(run.signer.issuer, run.signer.identity)
 
+    def knows(self, run: Run) -> bool:
+        """Whether today's list has the signer, or an earlier one had."""
+        return self.classify(run).allowlisted or self.was_listed(run)
+
     def was_listed(self, run: Run) -> bool:
         """Whether an earlier list had the signer and today's has not."""
         if self.classify(run).allowlisted:

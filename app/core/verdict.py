@@ -191,6 +191,7 @@ class Grid:
     phase_states: Mapping[str, State]
     rows: tuple[Row, ...]
     aicr_commit: str = ""
+    left_out: int = 0  # rows that only strangers report and that are too many to show
 
 
 @dataclass(frozen=True, slots=True)

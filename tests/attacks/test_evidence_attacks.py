@@ -305,6 +305,25 @@ def test_sybils_confirm_nothing(attacked: Arena) -> None:
     assert attacked.recipe("sybils")["parties"] == 0
 
 
+def test_a_flood_of_invented_checks(attacked: Arena) -> None:
+    """A stranger's report with a thousand made-up names: the page stays small, a larger one is refused."""
+    attested = NOW - timedelta(days=1)
+    attacked.accepted(attacked.push(sample_of("flooded", salt=90)))
+
+    def flood(count: int) -> dict[str, dict[str, object]]:
+        names = (f"{number:05d}-" + hashlib.sha512(str(number).encode()).hexdigest() for number in range(count))
+        return {"deployment": report_of(*map(check, names), attested=attested)}
+
+    attacked.accepted(attacked.push(sample_of("flooded", reports=flood(1000)), STRANGER))
+    found = attacked.recipe("flooded")
+    assert found["state"] == "SINGLE"
+    assert len(found["rows"]) == 204
+    assert "strangers-left-out" in [remark["code"] for remark in found["remarks"]]
+    assert len(attacked.get("/ui/recipes/h100-eks-ubuntu-training-flooded").content) < 1 << 20
+    code = attacked.code(attacked.push(sample_of("flooded", reports=flood(1001), salt=91), STRANGER))
+    assert code == "E3_PHASE_COUNTS_MISMATCH"
+
+
 def test_copied_runs(attacked: Arena) -> None:
     """A second listed signer publishes the first one's reports as his own."""
     attacked.accepted(attacked.push(sample_of("copied"), OCTOCAT))

@@ -36,7 +36,7 @@ DIGEST = "sha256:" + "1f0c0ffee".ljust(64, "0")
 def hostile_names(attacked: Arena) -> str:
     """A recipe whose test names are written for whoever looks at them."""
     attested = NOW - timedelta(days=1)
-    tests = [check(name) for name in (SCRIPT, IMAGE, TERMINAL, BIDI, MARKDOWN, "a" * 500)]
+    tests = [check(name) for name in (SCRIPT, IMAGE, TERMINAL, BIDI, MARKDOWN, "a" * 250)]
     reports = {"deployment": report_of(*tests, attested=attested)}
     attacked.accepted(attacked.push(sample_of("shown", reports=reports, predicate={"aicrVersion": SCRIPT})))
     return "h100-eks-ubuntu-training-shown"
