@@ -326,25 +326,34 @@ class Service:
         found = psutil.Process(self.pid).children()
         return [child for child in found if any("forkserver" in word for word in child.cmdline())]
 
-    def pss(self) -> int:
-        """Proportional set size of the whole tree, bytes."""
+    def pss(self, *, anonymous: bool = False) -> int:
+        """Proportional set size of the whole tree, bytes.
+
+        With `anonymous`, without pages of files: how much of those counts here depends on what else the machine runs.
+        """
+        wanted = "Pss_Anon:" if anonymous else "Pss:"
         total = 0
         for process in (psutil.Process(self.pid), *self.children()):
-            total += process.memory_full_info().pss
+            for line in Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith(wanted):
+                    total += int(line.split()[1]) << 10
         return total
 
 
-def answers(service: Service) -> dict[str, bytes]:
-    """Every read of the API that a rebuild must not change, by path; bodies exactly as they come."""
+def answers(service: Service, *, signed: bool = True) -> dict[str, bytes]:
+    """Every read of the API that a rebuild must not change, by path; bodies exactly as they come.
+
+    Without `signed`, only what is computed and the archives.
+    """
     found: dict[str, bytes] = {}
-    for path in _paths(service):
+    for path in _paths(service, signed=signed):
         answer = service.client.get(path)
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
         found[path] = answer.content
     return found
 
 
-def _paths(service: Service) -> Iterator[str]:
+def _paths(service: Service, *, signed: bool) -> Iterator[str]:
     yield from ("/recipes?limit=500", "/evidence?limit=500", "/sources?limit=500", "/allowlist", "/allowlist/versions")
     for line in service.get("/recipes?limit=500")["items"]:
         recipe = line["recipe"]
@@ -355,9 +364,10 @@ def _paths(service: Service) -> Iterator[str]:
     for record in service.get("/evidence?limit=500")["items"]:
         digest, source = record["digest"], record["source"]
         digests.add(digest)
-        yield f"/evidence/{digest}/{source}/report"
-        yield f"/evidence/{digest}/{source}/predicate"
         yield f"/evidence/{digest}/{source}/bundle"
+        if signed:
+            yield f"/evidence/{digest}/{source}/report"
+            yield f"/evidence/{digest}/{source}/predicate"
     for digest in sorted(digests):
         yield f"/evidence/{digest}"
         yield f"/evidence/{digest}/archive"
