@@ -2,6 +2,7 @@
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -42,6 +43,7 @@ log = logging.getLogger(__name__)
 _PRELOAD = ("app.bootstrap.judge_parts",)
 _SHARED_GRACE_SECONDS = 3600.0
 """A younger bundle may be on its way into the database in another process; no ingest takes that long."""
+_LOOK_SECONDS = 0.5
 _MAX_CREDENTIALS_BYTES = 1 << 20
 
 Failpoint = Callable[[str], None]
@@ -174,6 +176,8 @@ def open_container(
         allowlist.start()
         watched.start(allowlist.refresh)
         stack.callback(watched.stop)
+        if not database.sqlite:  # there, other processes and `allowlist activate` change it too
+            stack.enter_context(_repeated(allowlist.look, _LOOK_SECONDS))
         executor = stack.enter_context(
             ThreadPoolExecutor(settings.ingest_concurrency, thread_name_prefix="aicr-ingest")
         )
@@ -199,6 +203,24 @@ def open_container(
         _tidy(store, archive, settings, alone=occupancy.alone)
         occupancy.share()
         yield Container(settings, store, archive, judge, ingest, rebuild, allowlist, rule, utc_now)
+
+
+@contextmanager
+def _repeated(work: Callable[[], None], seconds: float) -> Iterator[None]:
+    """Do something again and again on a thread of its own while the context lasts."""
+    done = threading.Event()
+
+    def repeat() -> None:
+        while not done.wait(seconds):
+            work()
+
+    thread = threading.Thread(target=repeat, name="aicr-look", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 @contextmanager

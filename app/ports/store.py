@@ -116,6 +116,9 @@ class EvidenceStore(Protocol):
     def reproject(self, mark: str, /, *, project: Project) -> bool:
         """Compute every recipe anew unless `mark` (the rules that weigh) made what is there; whether it did."""
 
+    def allowlist_in_force(self) -> str | None:
+        """The bare hex sha256 of the list in force, cheap to ask; None before the first one."""
+
     def allowlists(self) -> tuple[AllowlistVersion, ...]:
         """Every version that was in force, oldest first; the last one is in force."""
 

@@ -46,7 +46,8 @@ class AllowlistService:
         self._clock = clock
         self._file_rules = file_rules
         self._changing = threading.Lock()
-        self._in_force: InForce | None = None
+        self._in_force: InForce | None = None  # what the store's projections are made with
+        self._shown: InForce | None = None  # what readers see: a new list once everything is classified by it
         self.problem: str | None = None
 
     def start(self) -> None:
@@ -56,7 +57,7 @@ class AllowlistService:
         """
         known = self._store.allowlists()
         if known:
-            self._in_force = _in_force(known)
+            self._in_force = self._shown = _in_force(known)
             if not self._file_rules:
                 self._reproject()
                 return
@@ -82,29 +83,35 @@ class AllowlistService:
         except ServiceError as err:
             self._keep_last_good(err)
 
+    def look(self) -> None:
+        """Take over a list that another process put into force since; a store that does not answer is asked again."""
+        try:
+            if self._store.allowlist_in_force() not in {None, self.sha256()}:
+                self.follow()
+        except ServiceError as err:
+            log.warning("the allowlist in force could not be asked for: %s", err.message)
+
     def current(self) -> InForce:
-        """The list that counts now."""
-        if self._in_force is None:
-            raise ServiceError("no allowlist was loaded yet")
-        return self._in_force
+        """The list that counts now, for readers."""
+        return _loaded(self._shown)
 
     def sha256(self) -> str:
-        """Which list is in force here."""
-        return self.current().sha256
+        """Which list is in force here, for who writes."""
+        return _loaded(self._in_force).sha256
 
     def follow(self) -> None:
         """Take over the list that another process put into force; what it says was projected by that process."""
         with self._changing:
-            self._in_force = _in_force(self._store.allowlists())
+            self._in_force = self._shown = _in_force(self._store.allowlists())
 
     def project(self, inputs: RecipeInputs, /) -> RecipeVerdict:
         """Corroborate one recipe with the list in force, now."""
-        lists = self.current()
+        lists = _loaded(self._in_force)
         return corroborate(inputs, allowlist=lists.allowlist, rule=self._rule, now=self._clock(), earlier=lists.earlier)
 
     def classify(self, run: Run, /) -> tuple[str, bool]:
         """(class, allowlisted) of a run's signer."""
-        found = self.current().allowlist.classify(run.signer.issuer, run.signer.identity)
+        found = _loaded(self._in_force).allowlist.classify(run.signer.issuer, run.signer.identity)
         return found.source_class.value, found.allowlisted
 
     def _activate(self, text: bytes) -> None:
@@ -122,12 +129,19 @@ class AllowlistService:
                 except BaseException:
                     self._in_force = previous
                     raise
+                self._shown = self._in_force
                 log.info("allowlist %s is in force", version.sha256[:12])
             self.problem = None
 
     def _keep_last_good(self, err: ServiceError) -> None:
         self.problem = err.message
         log.warning("the allowlist file is not in force, the last good one stays: %s", err.message)
+
+
+def _loaded(lists: InForce | None) -> InForce:
+    if lists is None:
+        raise ServiceError("no allowlist was loaded yet")
+    return lists
 
 
 def _in_force(versions: Sequence[AllowlistVersion]) -> InForce:

@@ -228,7 +228,8 @@ class RecipeReading:
 
     def list_key(self) -> tuple[object, ...]:
         """All that a list depends on beside its filters."""
-        return (self._store.state_revision(), self._allowlist.current().sha256)
+        current = self._allowlist.current()
+        return (self._store.state_revision(), current.sha256, current.since)
 
     def recipes(self, where: RecipeFilter, *, after: str | None, limit: int) -> RecipeList:
         """A page of catalogue lines by name, each as of now."""

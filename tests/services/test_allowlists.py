@@ -6,6 +6,7 @@ import pytest
 
 from app.core.errors import AllowlistInvalid, NotFoundError
 from app.core.verdict import ConfirmRule
+from app.ports import AllowlistVersion, Classify, Project
 from app.services.allowlists import AllowlistService
 from tests.support.memory_store import MemoryStore
 
@@ -106,3 +107,36 @@ def test_a_list_that_comes_back_is_current_and_no_longer_earlier() -> None:
         lists.refresh()
     assert listed(lists)
     assert [each.classify(*DEV_ONE).allowlisted for each in lists.current().earlier] == [False]
+
+
+def test_readers_see_a_new_list_once_everything_is_classified_by_it() -> None:
+    seen: list[tuple[bool, bool]] = []
+    file = File(EMPTY)
+
+    class Watching(MemoryStore):
+        def activate_allowlist(self, version: AllowlistVersion, /, *, project: Project, classify: Classify) -> bool:
+            if lists_ready:
+                seen.append((listed(lists), lists.sha256() == version.sha256))
+            return super().activate_allowlist(version, project=project, classify=classify)
+
+    lists_ready = False
+    lists = service(file, Watching())
+    lists.start()
+    lists_ready = True
+    file.text = ONE
+    lists.refresh()
+    assert seen == [(False, True)]
+    assert listed(lists)
+
+
+def test_a_list_of_another_process_is_taken_over_at_the_next_look() -> None:
+    store = MemoryStore()
+    here, there = (service(File(EMPTY), store, file_rules=False) for _ in range(2))
+    here.start()
+    there.start()
+    other = service(File(ONE), store)
+    other.start()
+    assert [listed(each) for each in (here, there)] == [False, False]
+    here.look()
+    assert [listed(each) for each in (here, there)] == [True, False]
+    assert [each.classify(*DEV_ONE).allowlisted for each in here.current().earlier] == [False]

@@ -77,6 +77,9 @@ class MemoryChanges(MemoryState):
                 self._refresh(recipe, project)
             return True
 
+    def allowlist_in_force(self) -> str | None:
+        return self._in_force()
+
     def allowlists(self) -> tuple[AllowlistVersion, ...]:
         return tuple(self._state.allowlists)
 

@@ -18,6 +18,9 @@ from app.ports import AllowlistVersion, Classify, Project
 PROJECTED_BY = "projected-by"
 """The key in `meta` that says which rules and settings made the maintained states."""
 
+IN_FORCE = sa.select(allowlist_versions.c.text_sha256).order_by(allowlist_versions.c.seq.desc()).limit(1)
+"""The sha256 of the newest version."""
+
 
 def activate(
     database: Database, connection: Connection, version: AllowlistVersion, *, project: Project, classify: Classify
@@ -26,8 +29,7 @@ def activate(
     if version.sha256 != text_sha256(version.text):
         raise InputError(f"expected the sha256 of the allowlist's text, got {version.sha256[:64]!r}")
     database.lock(connection, [], whole=True)
-    newest = sa.select(allowlist_versions.c.text_sha256).order_by(allowlist_versions.c.seq.desc()).limit(1)
-    if connection.scalar(newest) == version.sha256:
+    if in_force(connection) == version.sha256:
         return False
     events.keep_texts(connection, [version.text])
     data = {"text": version.sha256}
@@ -77,6 +79,11 @@ def classify_all(connection: Connection, classify: Classify) -> None:
                 .where(sources.c.id == row["source_id"])
                 .values(source_class=source_class, allowlisted=allowlisted)
             )
+
+
+def in_force(connection: Connection) -> str | None:
+    """The sha256 of the newest version."""
+    return connection.scalar(IN_FORCE)
 
 
 def all_versions(connection: Connection) -> tuple[AllowlistVersion, ...]:

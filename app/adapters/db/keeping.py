@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from app.adapters.db import events
+from app.adapters.db.allowlists import IN_FORCE
 from app.adapters.db.codec import check_lengths, text_sha256
 from app.adapters.db.projection import (
     Arrival,
@@ -21,7 +22,7 @@ from app.adapters.db.projection import (
 )
 from app.adapters.db.records import of_source
 from app.adapters.db.session import Database
-from app.adapters.db.tables import allowlist_versions, locations, records
+from app.adapters.db.tables import locations, records
 from app.core.bundle import Run
 from app.core.errors import ConflictError, NotFoundError, StoreError
 from app.core.refs import Digest
@@ -37,7 +38,6 @@ _USED = sa.select(records.c.digest, records.c.signature_sha256).where(
         records.c.signature_sha256 == sa.bindparam("signature_sha256"),
     )
 )
-_IN_FORCE = sa.select(allowlist_versions.c.text_sha256).order_by(allowlist_versions.c.seq.desc()).limit(1)
 
 LOCATION_FRESH = timedelta(hours=1)
 """A location that was seen this recently is not noted again: repeats of a `POST` write nothing."""
@@ -148,7 +148,7 @@ class Keeping:
     def _require_allowlist(self, connection: Connection) -> None:
         if self._allowlist_sha256 is None:
             return
-        in_force = connection.scalar(_IN_FORCE)
+        in_force = connection.scalar(IN_FORCE)
         if in_force != self._allowlist_sha256:
             raise ConflictError(
                 f"expected allowlist {self._allowlist_sha256[:12]} in force, found {(in_force or 'none')[:12]}",

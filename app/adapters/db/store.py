@@ -167,6 +167,10 @@ class SqlEvidenceStore:
             lambda connection: allowlists.reproject(self._database, connection, mark, project=project), patient=True
         )
 
+    def allowlist_in_force(self) -> str | None:
+        with self._database.read() as connection:
+            return allowlists.in_force(connection)
+
     def allowlists(self) -> tuple[AllowlistVersion, ...]:
         with self._database.read() as connection:
             return allowlists.all_versions(connection)
