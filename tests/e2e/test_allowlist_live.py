@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from app.adapters.db.migrate import upgrade
+from app.adapters.db.session import Database
 from app.sandbox.identities import DEV_TWO, OCTOCAT, STRANGER, UAT_AWS, SandboxIdentity, email_identity
 from tests.support.endtoend import cli
 from tests.support.live import Evidence, Live, living, name_of, on_stage, recipe
+from tests.support.postgres import shared_cluster
 from tests.support.runs import allowlist_text
 from tests.support.service import open_stage
 
@@ -210,3 +213,25 @@ def test_a_stranger_has_a_quota_and_a_listing_lifts_it(tmp_path: Path) -> None:
         soon(lambda: live.get("/allowlist")["sha256"], sha256(text))
         assert live.service.submit(refs[0]).status_code == 201
         assert live.service.submit(refs[1]).status_code == 201
+
+
+@pytest.mark.postgres
+def test_a_list_that_is_activated_beside_a_running_service_counts_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = shared_cluster().database()
+    database = Database(url)
+    upgrade(database, sandbox=True)
+    database.close()
+    proposed = tmp_path / "proposed.yaml"
+    proposed.write_text(listing(OCTOCAT, NEW))
+    with living(tmp_path, listing(OCTOCAT), database_url=url) as live:
+        for signer in (OCTOCAT, NEW):
+            live.submit(Evidence(ALONE, signer))
+        assert live.recipe(ALONE)["state"] == "SINGLE"
+        monkeypatch.setenv("AICR_EVIDENCE_DATABASE_URL", url)
+        monkeypatch.setenv("AICR_EVIDENCE_SANDBOX", "true")
+        run = cli("allowlist", "activate", str(proposed))
+        assert run.code == 0, run.err
+        soon(lambda: live.recipe(ALONE)["state"], "CONFIRMED")
+        soon(lambda: live.get("/allowlist")["sha256"], sha256(proposed.read_text()))
