@@ -177,3 +177,14 @@ def _leased(stage: Stage) -> bool:
 
 def _open_posts(stage: Stage) -> bool:
     return sum("/manifests/" in seen.path for seen in list(stage.registry.log)) >= 8
+
+
+def test_several_processes_behind_one_socket(stage: Stage, tmp_path: Path) -> None:
+    settings = {"WORKERS": 2, "VERIFY_PROCESSES": 1}
+    with Service(stage, tmp_path / "service", new_database("postgres", tmp_path), settings=settings) as service:
+        published = stage.publish("behind", "agreed", UAT_AWS)
+        eventually(lambda: service.said().count("Application startup complete") == 2)
+        replies = in_parallel(20, lambda _: post(service, {"bundle": str(published.ref)}))
+        assert Counter(reply.status_code for reply in replies) == {201: 1, 200: 19}
+        assert len({reply.content for reply in replies}) == 1
+        assert stage.fetches(published) == 1
