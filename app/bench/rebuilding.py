@@ -1,9 +1,9 @@
 """A rebuild over twice the bundles against a rebuild over once as many, and whether it says the same as before."""
 
 import json
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 from app.bench.figures import Bar, Figure, Outcome
@@ -11,7 +11,7 @@ from app.bench.plan import Plan
 from app.bench.registries import registry
 from app.bench.samples import workbench
 from app.bench.services import container
-from app.bench.timing import profiled
+from app.bench.timing import interleave, profiled
 from app.bootstrap.container import Container
 from app.core.refs import OciRef
 from app.services.ingest_types import IngestRequest
@@ -23,33 +23,32 @@ _THREADS = 4
 
 def rebuilding(plan: Plan) -> Outcome:
     """Every bundle is judged again from the archive, so the time is that of judging, one bundle after the other."""
-    size, tries = plan.pick(small=60, full=400), plan.pick(small=3, full=3, least=1)
-    with workbench() as bench, registry() as source:
+    size = plan.pick(small=60, full=400)
+    with ExitStack() as stack:
+        bench, source = stack.enter_context(workbench()), stack.enter_context(registry())
         refs = [source.push(bench.sign(number)) for number in range(2 * size)]
         plan.tick()
-        with container(bench, Path(bench.root, "service"), registry=source.host) as service:
-            service.judge.start()
-            _ingest(service, refs[:size])
-            once = min(_timed(service) for _ in range(tries))
-            _ingest(service, refs[size:])
-            before = _answers(service)
-            twice = min(_timed(service) for _ in range(tries))
-            same = _answers(service) == before
-            plan.tick()
-            profile = profiled(
-                "rebuild of one bundle",
-                service.rebuild.rebuild,
-                seconds=twice / (2 * size),
-                times=1,
-                each=2 * size,
-            )
-    details = {"onceMs": once * 1e3, "twiceMs": twice * 1e3, "bundles": size, "perBundleMs": twice / (2 * size) * 1e3}
+        twice, once = (
+            stack.enter_context(container(bench, Path(bench.root, name), registry=source.host, processes=1))
+            for name in ("twice", "once")
+        )
+        _ingest(twice, refs)
+        _ingest(once, refs[:size])
+        before = _answers(twice)
+        pairs = interleave(
+            lambda _: twice.rebuild.rebuild(), lambda _: once.rebuild.rebuild(), rounds=plan.pick(small=5, full=5)
+        )
+        same = _answers(twice) == before
+        plan.tick()
+        each = pairs.seconds[0] / (2 * size)
+        profile = profiled("rebuild of one bundle", twice.rebuild.rebuild, seconds=each, times=1, each=2 * size)
+    details = pairs.details("twice", "once") | {"bundles": size, "perBundleMs": each * 1e3}
     return Outcome(
         (
             Figure(
                 "rebuild-linear",
                 f"rebuild of {2 * size} bundles against twice that of {size}",
-                twice / (2 * once),
+                pairs.ratio / 2,
                 "x",
                 Bar(1.2),
                 details,
@@ -70,12 +69,6 @@ def rebuilding(plan: Plan) -> Outcome:
 def _ingest(service: Container, refs: Sequence[OciRef]) -> None:
     with ThreadPoolExecutor(_THREADS) as threads:
         list(threads.map(lambda ref: service.ingest.submit(IngestRequest(ref)), refs))
-
-
-def _timed(service: Container) -> float:
-    started = time.perf_counter()
-    service.rebuild.rebuild()
-    return time.perf_counter() - started
 
 
 def _answers(service: Container) -> list[bytes]:

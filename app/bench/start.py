@@ -15,7 +15,7 @@ _BAR = Bar(8.0)
 
 
 def start(plan: Plan) -> Outcome:
-    """Whole processes, by the clock."""
+    """Whole processes, from their start to their end."""
     figures = []
     with TemporaryDirectory(prefix="aicr-bench-") as scratch:
         recipe = Path(scratch, "recipe.yaml")
