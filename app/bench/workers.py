@@ -51,8 +51,8 @@ def workers(plan: Plan) -> Outcome:
         "workerCpuMsPerJob": spent.workers / done * 1e3,
     }
     note = (
-        f"two processes that share nothing and only count came to {control.ratio:.2f} x right after: more is not to be "
-        "had from this machine while other work runs on it"
+        f"two processes that share nothing and only count came to {control.ratio:.2f} x right after, which bounds what "
+        "this machine gives a second process at the moment"
     )
     return Outcome(
         (
