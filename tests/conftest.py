@@ -1,7 +1,6 @@
 """What holds for the whole suite: nothing is skipped, nothing but loopback is reached."""
 
 import socket
-from collections.abc import Iterator
 
 import pytest
 
@@ -9,7 +8,7 @@ _LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")
 
 
 @pytest.fixture(autouse=True)
-def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that would leave the machine fails at once instead of hanging or passing by luck."""
     real = socket.socket.connect
 
@@ -19,7 +18,6 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         real(self, address)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket.socket, "connect", connect)
-    yield
 
 
 @pytest.hookimpl(trylast=True)
