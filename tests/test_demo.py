@@ -52,6 +52,7 @@ def test_every_verdict_is_the_expected_one_and_is_printed(tmp_path: Path) -> Non
         "copy-of",
         "same-party",
         "component gpu-operator",
+        "refs of one workflow are one signer; refs/heads/main speaks for it",
         "allowlist ",
         "answer ",
         "`make demo` does the same and stays up",

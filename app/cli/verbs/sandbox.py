@@ -11,7 +11,7 @@ from app.cli.output import say, write
 from app.cli.verbs.ask import overview
 from app.core.errors import InputError
 from app.sandbox.demo.directory import claimed
-from app.sandbox.demo.run import Demo, differences, running, stale_lines
+from app.sandbox.demo.run import Demo, differences, running, speaking_ref, stale_lines
 from app.sandbox.demo.samples import SAMPLES
 from app.sandbox.identities import SAMPLE_SIGNERS
 from app.sandbox.registry import SandboxRegistry
@@ -70,6 +70,10 @@ def _print(shown: Demo, *, ending: bool) -> None:
     for recipe, detail in outcome.details.items():
         for line in dict.fromkeys(stale_lines(detail)):
             write(f"stale     {recipe}: {line}")
+        if ref := speaking_ref(detail):
+            write(
+                f"branch    {recipe}: {len(detail['sources'])} refs of one workflow are one signer; {ref} speaks for it"
+            )
         for remark in detail["remarks"]:
             write(f"remark    {recipe}: {remark['code']}: {remark['message']}")
     if outcome.edited:

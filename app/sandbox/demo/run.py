@@ -136,7 +136,8 @@ def running(
         example = _submit_all(api, samples, workshop, outcome, say)
         _push_catalogue(api, earlier=False)
         outcome.lines = [dict(line) for line in api.recipes()]
-        for name in expected()["remarks"] | {expected()["difference"]["recipe"]: ""}:
+        wanted = expected()
+        for name in (*wanted["remarks"], wanted["difference"]["recipe"], wanted["oneSigner"]["recipe"]):
             if any(line["recipe"] == name for line in outcome.lines):
                 outcome.details[name] = dict(api.recipe(name))
         _edit_allowlist(api, listed, outcome)
@@ -148,6 +149,7 @@ def differences(outcome: Outcome) -> list[str]:
     """Every way in which the outcome is not the expected one; empty when the demo is right."""
     wanted = expected()
     difference, answer, refused = wanted["difference"], wanted["answer"], wanted["refused"]
+    one = wanted["oneSigner"]
     lines = " ".join(stale_lines(outcome.details.get(difference["recipe"], {})))
     nearest: dict[str, Any] = next(iter(outcome.answer.get("nearest", [])), {})
     got = {str(line["recipe"]): line for line in outcome.lines}
@@ -159,6 +161,7 @@ def differences(outcome: Outcome) -> list[str]:
             (f"remark {code} on {name}", True, code in _remarks(outcome.details.get(name, {})))
             for name, code in wanted["remarks"].items()
         ),
+        ("who speaks for one workflow", one["speaks"], speaking_ref(outcome.details.get(one["recipe"], {}))),
         *((f"difference in {part} of {difference['recipe']}", True, part in lines) for part in difference["lines"]),
         ("after the allowlist edit", wanted["afterAllowlistEdit"]["state"], outcome.edited.get("state")),
         ("nearest recipe", answer["nearest"], nearest.get("recipe")),
@@ -183,6 +186,14 @@ def stale_lines(recipe: Mapping[str, Any]) -> list[str]:
         for reason in source["staleness"]
         for line in (reason["message"], *reason["difference"])
     ]
+
+
+def speaking_ref(recipe: Mapping[str, Any]) -> str | None:
+    """The ref whose run is taken where several refs of one workflow signed; None where nobody is silenced."""
+    sources = recipe.get("sources", [])
+    silent = {source["signerKey"] for source in sources if not source["speaks"]}
+    taken = [source["identity"] for source in sources if source["speaks"] and source["signerKey"] in silent]
+    return str(taken[0]).rpartition("@")[2] if taken else None
 
 
 def _remarks(recipe: Mapping[str, Any]) -> set[str]:
