@@ -164,6 +164,16 @@ def test_a_token_that_does_not_count_is_forbidden(server: SigstoreServer, name: 
         pytest.param(b"{}", id="no-statement"),
         pytest.param(b"\xff\xfe", id="no-text"),
         pytest.param(b'{"_type":"https://in-toto.io/Statement/v1","subject":[],"predicateType":"x"}', id="no-subject"),
+        pytest.param(
+            b'{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"a","digest":{}}],'
+            b'"predicateType":"x","predicate":{"a":1}}',
+            id="no-digest",
+        ),
+        pytest.param(
+            b'{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"a","digest":{"sha256":"00"}}],'
+            b'"predicateType":"x","predicate":{}}',
+            id="no-predicate",
+        ),
         pytest.param(b"[" * 200_000, id="deep"),
         pytest.param(b" " * ((10 << 20) + 1), id="huge"),
     ],

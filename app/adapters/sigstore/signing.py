@@ -12,6 +12,9 @@ from typing import Final, NoReturn, Self
 
 import requests
 from cryptography.x509 import Certificate
+from google.protobuf import json_format
+from in_toto_attestation.v1.statement import Statement as ReferenceStatement
+from in_toto_attestation.v1.statement_pb2 import Statement as StatementMessage
 from pydantic import ValidationError
 from rfc3161_client import TimeStampResponse
 from sigstore import dsse
@@ -37,6 +40,8 @@ TIMEOUT_SECONDS: Final = 30.0
 MAX_TRUST_BYTES: Final = 4 << 20
 MAX_TOKEN_CHARS: Final = 65_536
 MAX_STATEMENT_BYTES: Final = 10 << 20
+MAX_DEPTH: Final = 100
+"""How deep a statement may nest, as protobuf counts."""
 _UNUSABLE: Final = (SigstoreError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What the library raises over an answer that is none; its clients read answers without looking first."""
 
@@ -177,8 +182,11 @@ def _statement(statement: bytes) -> dsse.Statement:
     if len(statement) > MAX_STATEMENT_BYTES:
         raise DocumentInvalid(f"expected a statement of at most {MAX_STATEMENT_BYTES} bytes, got {len(statement)}")
     try:
+        # What goes into a public log for ever must be a statement by in-toto's own library, not only by our reader.
+        message = json_format.Parse(statement, StatementMessage(), max_recursion_depth=MAX_DEPTH)
+        ReferenceStatement.copy_from_pb(message).validate()
         return dsse.Statement(statement)
-    except (SigstoreError, ValueError, RecursionError) as err:
+    except (SigstoreError, ValueError, RecursionError, json_format.ParseError) as err:
         raise DocumentInvalid(f"expected an in-toto statement: {_first_line(err)}") from err
 
 
