@@ -189,7 +189,7 @@ def main(arguments: Sequence[str]) -> int:
         good, line = judge(target)
         caught += good
         print(line, flush=True)
-    print(f"{caught} of {len(chosen)} rules are missed by a test when they are silent")
+    print(f"{caught} of {len(chosen)} rules: a test fails when the rule is silent")
     return 0 if caught == len(chosen) else 1
 
 
