@@ -77,11 +77,16 @@ class AllowlistService:
             log.info("every recipe was weighed by the rules in force (%s)", mark)
 
     def refresh(self) -> None:
-        """Read the file again and put it into force; a broken one is only noted."""
+        """Read the file again and put it into force; a broken one is only noted.
+
+        Raises the error when it may go away by itself (a store that does not answer), so that the caller tries again.
+        """
         try:
             self._activate(self._read())
         except ServiceError as err:
             self._keep_last_good(err)
+            if err.retryable:
+                raise
 
     def look(self) -> None:
         """Take over a list that another process put into force since; a store that does not answer is asked again."""

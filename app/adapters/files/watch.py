@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 class WatchedFile:
     """The file at `path`, at most `max_bytes` long."""
 
-    def __init__(self, path: str, *, max_bytes: int, interval_seconds: float = 0.2) -> None:
+    def __init__(self, path: str, *, max_bytes: int, interval_seconds: float = 0.1) -> None:
         self._path = Path(path)
         self._max = max_bytes
         self._interval = interval_seconds
@@ -50,7 +50,10 @@ class WatchedFile:
         return data
 
     def start(self, changed: Callable[[], None]) -> None:
-        """Call `changed` in a thread of its own after each change, and once when the file changed before this call."""
+        """Call `changed` in a thread of its own once the file was changed and stayed the same for one interval.
+
+        A change between construction and this call counts. A retryable error of `changed` is tried again.
+        """
         self._thread = threading.Thread(target=self._watch, args=(changed,), name="aicr-watch", daemon=True)
         self._thread.start()
 
@@ -61,15 +64,21 @@ class WatchedFile:
             self._thread.join()
 
     def _watch(self, changed: Callable[[], None]) -> None:
+        last = self._seen
         while not self._stop.wait(self._interval):
-            signature = self._signature()
-            if signature == self._seen:
+            before, last = last, self._signature()
+            # Twice the same: an editor that writes in place is done, and half a file is not taken for a whole one.
+            if last == self._seen or last != before:
                 continue
-            self._seen = signature
             try:
                 changed()
             except ServiceError as err:
                 log.warning("%s changed and could not be taken over: %s", self._path.name, err.message)
+                if err.retryable:
+                    continue  # asked again at the next look
+            except Exception:
+                log.exception("%s changed and could not be taken over", self._path.name)
+            self._seen = last
 
     def _signature(self) -> tuple[int, int, int] | None:
         try:
