@@ -13,6 +13,7 @@ from typing import Final, NoReturn, Self, TypeVar
 
 from app.core.canonical import MAX_NODES, Alias, Node, ParsedRecipe, Scalar, Sequence
 from app.core.canonical import Mapping as MappingNode
+from app.core.canonical.nodes import key_text
 from app.core.coordinate import Criteria, profile_segment, recipe_slug
 from app.core.errors import RecipeInvalid
 
@@ -155,10 +156,15 @@ def recipe_name(criteria: Criteria | None, profile: SelectedProfile | None = Non
         return ""
 
 
-def _check_track(
-    api_version: str, kind: str, parsed: ParsedRecipe, profile: SelectedProfile | None, *, accounting: bool
-) -> None:
-    """What version, kind and profile demand of one another (1.10)."""
+def require_resolved(parsed: ParsedRecipe) -> None:
+    """Refuse an overlay, and any other document that says it is no resolved recipe (2.5); raises `RecipeInvalid`."""
+    if isinstance(parsed.root, MappingNode):
+        for key, value in parsed.root.pairs:
+            if key_text(key) == "kind" and isinstance(value, Scalar):
+                _check_kind(value.value)
+
+
+def _check_kind(kind: str) -> None:
     if kind == "RecipeMetadata":
         raise RecipeInvalid(
             "expected a resolved recipe (kind RecipeResult), got an overlay (kind RecipeMetadata)",
@@ -166,6 +172,13 @@ def _check_track(
         )
     if kind not in {"", KIND}:
         raise RecipeInvalid(f"kind: expected {KIND}, got {kind[:80]!r}")
+
+
+def _check_track(
+    api_version: str, kind: str, parsed: ParsedRecipe, profile: SelectedProfile | None, *, accounting: bool
+) -> None:
+    """What version, kind and profile demand of one another (1.10)."""
+    _check_kind(kind)
     if api_version in DEFAULT_VERSIONS:
         if profile is not None:
             raise RecipeInvalid(

@@ -122,6 +122,32 @@ def test_digest_prints_bare_hex_alone(tmp_path: Path) -> None:
     assert cli("digest", "-r", str(path), "--predicate-type", "v2").out != legacy.out
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(
+            "kind: RecipeMetadata\nspec: {}\n",
+            "error: expected a resolved recipe (kind RecipeResult), got an overlay (kind RecipeMetadata)\n"
+            "hint: resolve it first: aicr recipe\n",
+            id="overlay",
+        ),
+        pytest.param("kind: Deployment\n", "error: kind: expected RecipeResult, got 'Deployment'\n", id="other-kind"),
+    ],
+)
+def test_digest_refuses_what_is_no_resolved_recipe(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(text)
+    run = cli("digest", "-r", str(path))
+    assert (run.code, run.out, run.err) == (2, "", said)
+
+
+def test_digest_takes_a_text_that_names_no_kind(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text("foo: bar\nbaz: qux\n")
+    run = cli("digest", "-r", str(path), "--predicate-type", "v1")
+    assert (run.code, run.out) == (0, "994d29bbb070a374a7c235770297d0449186cddf8959f037e3ac46db10f67eee\n")
+
+
 # --- help ----------------------------------------------------------------------------------------------
 
 

@@ -5,18 +5,18 @@ import sys
 
 from app.cli.exits import OK
 from app.cli.files import read_file
-from app.core.canonical import subject_digest
+from app.core.canonical import ParsedRecipe
 from app.core.errors import RecipeInvalid
+from app.core.recipe import require_resolved
 
 MAX_RECIPE_BYTES = 1 << 20
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the bare hex digest of the file's canonical form."""
-    text = _read(options.recipe)
-    sys.stdout.write(
-        subject_digest(text, predicate_type=f"https://aicr.run/recipe-evidence/{options.predicate_type}") + "\n"
-    )
+    """Print the bare hex digest of the file's canonical form; an overlay is refused, since it has none."""
+    recipe = ParsedRecipe.parse(_read(options.recipe))
+    require_resolved(recipe)
+    sys.stdout.write(recipe.digest(f"https://aicr.run/recipe-evidence/{options.predicate_type}") + "\n")
     return OK
 
 

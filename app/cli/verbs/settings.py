@@ -38,7 +38,7 @@ def trust(options: argparse.Namespace) -> int:
             if isinstance(value, list):
                 for item in value:
                     write(f"  {key}: {item if isinstance(item, str) else _flat(item)}")
-            else:
+            elif value is not None:
                 write(f"{key}: {value}" if key == "name" else f"  {key}: {value}")
     return OK
 
