@@ -5,7 +5,6 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import psutil
 
@@ -70,11 +69,6 @@ def run(
         logging.disable(level)
     slowest = sorted(profiles, key=lambda profile: profile.seconds, reverse=True)[:SHOWN_PROFILES]
     return BenchReport(plan.size, machine, tuple(figures), tuple(slowest), time.monotonic() - begun)
-
-
-def quiet(plan: Plan) -> Plan:
-    """The same plan, watched by nobody."""
-    return replace(plan, tick=lambda: None)
 
 
 def this_machine() -> Machine:

@@ -1,4 +1,4 @@
-"""One type a stage: RawBundle -> VerifiedSignature -> Run; the verdict is `Accepted | Rejected`.
+"""One type a stage: Content and RawSignature -> VerifiedSignature -> Run; the verdict is `Accepted | Rejected`.
 
 Nothing here reads a file: an adapter gathers a directory into `Content`, the rules judge that value.
 """
@@ -12,7 +12,7 @@ from app.core.coordinate import Coordinate, Criteria
 from app.core.errors import Category
 from app.core.identity import SignerIdentity
 from app.core.refs import Digest
-from app.core.report import FailureCause, InputKind, Report, StepName
+from app.core.report import FailureCause, Report, StepName
 
 MANIFEST_FILE = "manifest.json"
 RECIPE_FILE = "recipe.yaml"
@@ -89,19 +89,6 @@ class RawSignature:
     bundle: bytes
     referrer: Digest | None = None
     referrer_manifest: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RawBundle:
-    """Fetched, unpacked, not believed: the only input of the judge.
-
-    `digest` is the OCI manifest digest (none for a directory); `signatures` in referrer order.
-    """
-
-    input: InputKind
-    content: Content
-    digest: Digest | None = None
-    signatures: tuple[RawSignature, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +262,7 @@ class Accepted:
     run: Run
     report: Report
     signature: VerifiedSignature
-    signature_index: int = 0  # which of RawBundle.signatures was used
+    signature_index: int = 0  # which of the artifact's signatures was used
 
 
 @dataclass(frozen=True, slots=True)

@@ -326,8 +326,3 @@ def require_signable(pointer: Pointer) -> None:
         raise ConflictError("pointer is signed already; a second signature would replace its signer")
     if not (pointer.oci and pointer.digest):
         raise PointerInvalid("pointer needs bundle.oci and bundle.digest before it can be signed", hint="push first")
-
-
-def with_signer(pointer: Pointer, signer: SignerClaim) -> Pointer:
-    """The same pointer, signed."""
-    return replace(pointer, signer=signer)

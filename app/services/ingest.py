@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from typing import Protocol
 
 from app.core.bundle import Accepted, RawSignature, Rejected, Run
@@ -379,8 +378,3 @@ class IngestService:
 def signature_sha256(signature: RawSignature) -> str:
     """Bare hex sha256 of the exact Sigstore bundle: half of a record's key in the archive."""
     return hashlib.sha256(signature.bundle).hexdigest()
-
-
-def retention_limit(now: datetime, days: int) -> datetime:
-    """Attempts last seen before this are forgotten."""
-    return now - timedelta(days=days)

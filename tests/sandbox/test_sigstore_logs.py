@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -18,31 +17,7 @@ from app.sandbox.identities import OCTOCAT
 from app.sandbox.sigstore import LogVersion, SigstoreServer
 from app.sandbox.sigstore.entries import pae
 from app.sandbox.sigstore.merkle import leaf_hash
-
-KEY = ec.generate_private_key(ec.SECP256R1())
-STATEMENT = b'{"_type":"https://in-toto.io/Statement/v1"}'
-IN_TOTO = "application/vnd.in-toto+json"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[SigstoreServer]:
-    with SigstoreServer() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: SigstoreServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, trust_env=False) as opened:
-        yield opened
-
-
-def b64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def csr(key: ec.EllipticCurvePrivateKey = KEY) -> bytes:
-    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(key, hashes.SHA256())
-    return request.public_bytes(serialization.Encoding.PEM)
+from tests.support.sigstore_http import IN_TOTO, KEY, STATEMENT, b64, csr
 
 
 def certified(client: httpx.Client, server: SigstoreServer) -> str:

@@ -5,7 +5,6 @@ import hashlib
 import json
 import socket
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -18,31 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from app.sandbox.identities import OCTOCAT, UAT_AWS
 from app.sandbox.sigstore import PrivateSigstore, SigstoreServer
-
-KEY = ec.generate_private_key(ec.SECP256R1())
-STATEMENT = b'{"_type":"https://in-toto.io/Statement/v1"}'
-IN_TOTO = "application/vnd.in-toto+json"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[SigstoreServer]:
-    with SigstoreServer() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: SigstoreServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, trust_env=False) as opened:
-        yield opened
-
-
-def b64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def csr(key: ec.EllipticCurvePrivateKey = KEY) -> bytes:
-    request = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(key, hashes.SHA256())
-    return request.public_bytes(serialization.Encoding.PEM)
+from tests.support.sigstore_http import KEY, b64, csr
 
 
 def key_request(challenge: str, token: str, key: ec.EllipticCurvePrivateKey = KEY) -> dict[str, Any]:
