@@ -110,6 +110,19 @@ class LogEntry:
     kind: str  # dsse or hashedrekord
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class LogPlace:
+    """Where in the order of the logs a signature stands; the least is the earliest.
+
+    A log tells the time in whole seconds, so within one second of one log its own index decides: who signs first
+    can't be overtaken by a digest that happens to be lower. Two logs in one second have no order but that of their ids.
+    """
+
+    at: datetime
+    log_id: str
+    index: int
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """One subject of a statement; `sha256` is bare hex."""
@@ -145,6 +158,11 @@ class VerifiedSignature:
     root_sha256: str
     bundle_sha256: str
     weightless: str = ""
+
+    @property
+    def place(self) -> LogPlace:
+        """The signature's place in the order of the logs."""
+        return LogPlace(self.logged_at, self.log.log_id, self.log.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +261,11 @@ class Run:
     validator_images: tuple[str, ...] = ()
     recipe_text: str = ""
     figures: tuple[Figure, ...] = ()
+
+    @property
+    def place(self) -> LogPlace:
+        """The run's place in the order of the logs."""
+        return LogPlace(self.logged_at, self.log.log_id, self.log.index)
 
     @property
     def source(self) -> str:

@@ -6,10 +6,9 @@ forger changes all of them and is not caught by this.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from app.core.allowlist import Allowlist
-from app.core.bundle import Run
+from app.core.bundle import LogPlace, Run
 from app.core.identity import canonical_source_id
 from app.core.latest import sightings_of
 from app.core.refs import Digest
@@ -27,7 +26,7 @@ class Original:
     source_id: str
     signer_key: str
     kind: str
-    logged_at: datetime
+    place: LogPlace
 
 
 def copies_of(inputs: RecipeInputs, runs: Iterable[Run], allowlist: Allowlist) -> Mapping[RunKey, Original]:
@@ -54,7 +53,7 @@ def copies_of(inputs: RecipeInputs, runs: Iterable[Run], allowlist: Allowlist) -
             canonical_source_id(seen.issuer, seen.identity),
             allowlist.signer_key(seen.issuer, seen.identity),
             seen.kind,
-            seen.logged_at,
+            seen.place,
         )
         if _order(original) < _order(first.setdefault((seen.kind, seen.value), original)):
             first[seen.kind, seen.value] = original
@@ -63,7 +62,7 @@ def copies_of(inputs: RecipeInputs, runs: Iterable[Run], allowlist: Allowlist) -
         if run.weightless or not counts(run.signer.issuer, run.signer.identity):
             continue
         key = allowlist.signer_key(run.signer.issuer, run.signer.identity)
-        mine = (run.logged_at, run.digest.hex, run.source_id)
+        mine = (run.place, run.digest.hex, run.source_id)
         earlier = [
             held
             for one in run.prints
@@ -80,5 +79,5 @@ def _sightings(inputs: RecipeInputs) -> Iterable[PrintSighting]:
         yield from sightings_of(run)
 
 
-def _order(original: Original) -> tuple[datetime, str, str]:
-    return (original.logged_at, original.digest.hex, original.source_id)
+def _order(original: Original) -> tuple[LogPlace, str, str]:
+    return (original.place, original.digest.hex, original.source_id)

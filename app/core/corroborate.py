@@ -212,7 +212,7 @@ def _identity(owner: Owner | None, kept: Sequence[Run]) -> _Identity:
     if owner is None:
         if not kept:
             return _Identity(None, None, "", "")
-        first = min(kept, key=lambda run: (run.logged_at, run.digest.hex, run.source_id))
+        first = min(kept, key=lambda run: (run.place, run.digest.hex, run.source_id))
         return _Identity(first.criteria, first.coordinate, first.profile, first.profile_selection)
     try:
         segment = profile_segment(owner.selection) if owner.selection else ""

@@ -227,7 +227,7 @@ def _count_parties_once(cells: Sequence[_Cell]) -> list[_Cell]:
 
 def _as_logged(cells: Sequence[_Cell]) -> list[int]:
     """Positions of the cells in the order in which the log saw their runs."""
-    return sorted(range(len(cells)), key=lambda i: (cells[i].member.run.logged_at, cells[i].member.lane))
+    return sorted(range(len(cells)), key=lambda i: (cells[i].member.run.place, cells[i].member.lane))
 
 
 def _signer_result(cell: _Cell) -> SignerResult:

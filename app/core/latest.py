@@ -74,7 +74,7 @@ def sightings_of(run: Run) -> tuple[PrintSighting, ...]:
             issuer=run.signer.issuer,
             identity=run.signer.identity,
             source_repository_owner=run.signer.claims.source_owner,
-            logged_at=run.logged_at,
+            place=run.place,
             weightless=run.weightless,
         )
         for kind, value in run.prints
@@ -87,7 +87,7 @@ def earliest_sightings(sightings: Iterable[PrintSighting]) -> tuple[PrintSightin
     for seen in sightings:
         key = (seen.kind, seen.value, seen.issuer, seen.identity, "weightless" if seen.weightless else "")
         held = found.get(key)
-        if held is None or (seen.logged_at, seen.digest.hex) < (held.logged_at, held.digest.hex):
+        if held is None or (seen.place, seen.digest.hex) < (held.place, held.digest.hex):
             found[key] = seen
     return tuple(found[key] for key in sorted(found))
 
@@ -100,7 +100,7 @@ def claim_of(run: Run) -> NameClaim:
         issuer=run.signer.issuer,
         identity=run.signer.identity,
         digest=run.digest,
-        logged_at=run.logged_at,
+        place=run.place,
         weightless=run.weightless,
     )
 
@@ -118,7 +118,7 @@ def earliest_claims(claims: Iterable[NameClaim]) -> tuple[NameClaim, ...]:
             claim.profile_selection,
         )
         held = found.get(key)
-        if held is None or (claim.logged_at, claim.digest.hex) < (held.logged_at, held.digest.hex):
+        if held is None or (claim.place, claim.digest.hex) < (held.place, held.digest.hex):
             found[key] = claim
     return tuple(found[key] for key in sorted(found))
 

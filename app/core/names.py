@@ -64,7 +64,7 @@ def _owner(inputs: RecipeInputs, allowlist: Allowlist) -> Owner | None:
     ]
     if not listed:
         return None
-    first = min(listed, key=lambda claim: (claim.logged_at, claim.digest.hex, claim.issuer, claim.identity))
+    first = min(listed, key=lambda claim: (claim.place, claim.digest.hex, claim.issuer, claim.identity))
     return Owner(first.criteria, first.profile_selection, "allowlisted evidence")
 
 

@@ -63,7 +63,7 @@ def choose_signature(
     if not verified:
         return Choice(0, count, outcomes[0])
     if len(verified) == len(meant) and len({outcome.signer.canonical_id for _, outcome in verified}) == 1:
-        index, earliest = min(verified, key=lambda pair: (pair[1].logged_at, pair[1].log.log_id, pair[1].log.index))
+        index, earliest = min(verified, key=lambda pair: pair[1].place)
         return Choice(index, count, earliest)
     index, first = verified[0]
     return Choice(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from app.core.bundle import Run
+from app.core.bundle import LogPlace, Run
 from app.core.catalogue import CatalogueVersion
 from app.core.coordinate import Coordinate, Criteria
 from app.core.refs import Digest
@@ -95,13 +95,13 @@ class PrintSighting:
     issuer: str
     identity: str
     source_repository_owner: str
-    logged_at: datetime
+    place: LogPlace
     weightless: str = ""  # as `Run.weightless`: such a run has no weight to lose and takes none away
 
 
 @dataclass(frozen=True, slots=True)
 class NameClaim:
-    """The earliest record (by log time, retracted or not) of one source with one identity under a recipe name.
+    """The earliest record (by place in the log, retracted or not) of one source with one identity under a recipe name.
 
     Grouped by (issuer, identity, weightless, criteria, profile selection); who owns the name is decided from these
     (trust 6), so that keeping only the latest runs does not move ownership to a newcomer.
@@ -112,7 +112,7 @@ class NameClaim:
     issuer: str
     identity: str
     digest: Digest
-    logged_at: datetime
+    place: LogPlace
     weightless: str = ""
 
 

@@ -260,6 +260,8 @@ def upgrade() -> None:
         sa.Column("key", sa.String(length=32), nullable=False),
         sa.Column("record_id", _KEY, nullable=False),
         sa.Column("logged_at", _INSTANT, nullable=False),
+        sa.Column("log_id", sa.String(length=64), nullable=False),
+        sa.Column("log_index", sa.BigInteger(), nullable=False),
         sa.Column("digest", sa.String(length=64), nullable=False),
         sa.ForeignKeyConstraint(["record_id"], ["records.id"], name=op.f("fk_name_claims_record_id_records")),
         sa.PrimaryKeyConstraint("recipe", "key", name=op.f("pk_name_claims")),

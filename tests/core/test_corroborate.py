@@ -150,6 +150,15 @@ def test_g15_colliding_selections_do_not_count_together() -> None:
     found = verdict_of([second, first], ANN, BOB, recipe=first.recipe)
     assert found.profile_selection == "gpu-stack=operator"
     assert [(one.source, one.code) for one in found.set_aside] == [(BOB.slug, "PROFILE_CONFLICT")]
+
+
+@pytest.mark.parametrize(("anns", "bobs"), [("a" * 64, "b" * 64), ("b" * 64, "a" * 64)])
+def test_within_one_second_the_index_in_the_log_says_who_owns_the_name(anns: str, bobs: str) -> None:
+    aks = Criteria("aks", "h100", "ubuntu", "training")
+    first = make_run(ANN, criteria=aks, selection="gpu-stack=operator", index=8, digest=anns)
+    second = make_run(BOB, criteria=aks, selection="gpu=stack-operator", index=9, digest=bobs)
+    found = verdict_of([second, first], ANN, BOB, recipe=first.recipe)
+    assert found.profile_selection == "gpu-stack=operator"
     assert found.set_aside[0].reason == (
         "allowlisted evidence owns this name with gpu-stack=operator, the run has gpu=stack-operator"
     )
@@ -431,6 +440,16 @@ def test_log_time_says_which_run_is_the_copy_not_the_claimed_time() -> None:
     honest = make_run(ANN, days=2, prints=[CTRF])
     backdated = make_run(BOB, days=9, logged_days=1, prints=[CTRF])
     assert weights(verdict_of([honest, backdated], ANN, BOB))[BOB.slug] == "copy-of"
+
+
+@pytest.mark.parametrize(("anns", "bobs"), [("a" * 64, "b" * 64), ("b" * 64, "a" * 64)])
+def test_within_one_second_the_index_in_the_log_says_which_run_is_the_copy(anns: str, bobs: str) -> None:
+    """Log times are whole seconds; which digest is lower says nothing about who came first."""
+    runs = [make_run(BOB, prints=[CTRF], index=9, digest=bobs), make_run(ANN, prints=[CTRF], index=8, digest=anns)]
+    assert weights(verdict_of(runs, ANN, BOB)) == {ANN.slug: "counted", BOB.slug: "copy-of"}
+    elsewhere = sightings_of(runs[0])
+    found = verdict_of(runs[1:], ANN, BOB, sightings=elsewhere)
+    assert (found.state, weights(found)) == (State.SINGLE, {ANN.slug: "counted"})
 
 
 def test_a_strangers_copy_takes_nothing_away() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.bundle import Figure
+from app.core.bundle import Figure, LogPlace
 from app.core.copies import Original
 from app.core.figures import MAX_FIGURES, below_floors, read_figures
 from app.core.identity import SignerIdentity
@@ -82,7 +82,7 @@ def test_a_personal_address_in_a_public_log_is_remarked() -> None:
 
 
 def test_sentences_that_compare_runs() -> None:
-    original = Original(Digest("a" * 64), "b" * 64, "key", "snapshot", NOW)
+    original = Original(Digest("a" * 64), "b" * 64, "key", "snapshot", LogPlace(NOW, "c" * 64, 7))
     assert copy_of(original).message == (
         "shares the cluster snapshot with the run aaaaaaaa… of source bbbbbbbb…, which was logged first; its passes"
         " are not counted"

@@ -42,11 +42,6 @@ def now() -> str:
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")  # noqa: TID251 - what a person would ask
 
 
-def a_second_later() -> None:
-    """What is logged next is logged later: the log tells whole seconds apart."""
-    time.sleep(1.05)
-
-
 class TestGrids:
     def test_agreement_counts_inside_one_version_in_strict_grids_and_across_them_in_the_combined_one(
         self, live: Live
@@ -150,7 +145,6 @@ class TestPartiesAndCopies:
         it = recipe("t4")
         original = Evidence(it, UAT_AWS, days_ago=2)
         live.submit(original)
-        a_second_later()
         live.submit(Evidence(it, OCTOCAT, days_ago=1, number=original.number))
         body = live.recipe(it)
         assert (body["state"], body["confirming"]) == ("SINGLE", 1)
@@ -164,7 +158,6 @@ class TestNames:
         """`gpuStack=operator-managed` and `gpu=stack-operator-managed` would share a name; the first listed owns it."""
         it = recipe("p100", profiled=True)
         live.submit(Evidence(it, OCTOCAT, days_ago=3))
-        a_second_later()
         other = it.text.replace(b"name: gpuStack", b"name: gpustack")
         live.submit(Evidence(it, UAT_AWS, text=other, days_ago=1))
         body = live.recipe(it)
@@ -177,7 +170,6 @@ class TestNames:
         it = recipe("p4", profiled=True)
         other = it.text.replace(b"name: gpuStack", b"name: gpustack")
         live.submit(Evidence(it, UAT_AWS, text=other, days_ago=3))
-        a_second_later()
         live.submit(Evidence(it, OCTOCAT, days_ago=1))
         assert [one["source"] for one in live.recipe(it)["setAside"]] == [OCTOCAT.signer.slug]
         live.push(it)

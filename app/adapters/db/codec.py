@@ -166,6 +166,8 @@ def claim_values(record_id: int, run: Run) -> Values:
         "key": key,
         "record_id": record_id,
         "logged_at": run.logged_at,
+        "log_id": run.log.log_id,
+        "log_index": run.log.index,
         "digest": run.digest.hex,
     }
 

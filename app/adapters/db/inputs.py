@@ -25,7 +25,7 @@ from app.adapters.db.tables import (
     run_prints,
     sources,
 )
-from app.core.bundle import Run
+from app.core.bundle import LogPlace, Run
 from app.core.catalogue import CatalogueVersion
 from app.core.latest import claim_of, earliest_claims, earliest_sightings, latest_runs
 from app.core.refs import Digest
@@ -52,6 +52,8 @@ _SIGHTED = (
         records.c.digest,
         records.c.source_owner,
         records.c.logged_at,
+        records.c.log_id,
+        records.c.log_index,
         records.c.weightless,
         sources.c.issuer,
         sources.c.identity,
@@ -151,7 +153,7 @@ def _sightings(connection: Connection, runs: Iterable[Run], as_of: datetime | No
                 issuer=row["issuer"],
                 identity=row["identity"],
                 source_repository_owner=row["source_owner"],
-                logged_at=row["logged_at"],
+                place=LogPlace(row["logged_at"], row["log_id"], row["log_index"]),
                 weightless=row["weightless"],
             )
             for row in connection.execute(query, {"values": values[start : start + _CHUNK]}).mappings()

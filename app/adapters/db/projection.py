@@ -34,6 +34,9 @@ from app.core.summary import summarize
 from app.core.verdict import RecipeVerdict
 from app.ports import Classify, Project, RecipeSummary
 
+CLAIM_ORDER = ("logged_at", "log_id", "log_index", "digest")
+"""The order of `core.bundle.LogPlace`, then the digest."""
+
 PartyOf = Callable[[SignerIdentity], str]
 
 _STATE = sa.select(recipe_state).where(recipe_state.c.recipe == sa.bindparam("recipe"))
@@ -216,6 +219,6 @@ def _earlier(dialect: str) -> sa.Insert:
     new, old = statement.excluded, name_claims.c
     return statement.on_conflict_do_update(
         index_elements=["recipe", "key"],
-        set_={name: new[name] for name in ("record_id", "logged_at", "digest")},
-        where=sa.tuple_(new.logged_at, new.digest) < sa.tuple_(old.logged_at, old.digest),
+        set_={name: new[name] for name in ("record_id", *CLAIM_ORDER)},
+        where=sa.tuple_(*(new[name] for name in CLAIM_ORDER)) < sa.tuple_(*(old[name] for name in CLAIM_ORDER)),
     )

@@ -213,6 +213,8 @@ name_claims = Table(
     Column("key", String(32), nullable=False),  # hash of what `core.latest.earliest_claims` groups by
     Column("record_id", Key, ForeignKey("records.id"), nullable=False),
     Column("logged_at", Instant, nullable=False),
+    Column("log_id", String(64), nullable=False),
+    Column("log_index", BigInteger, nullable=False),
     Column("digest", String(64), nullable=False),
     PrimaryKeyConstraint("recipe", "key"),
 )

@@ -30,8 +30,6 @@ from app.services.publish import publish
 
 REPOSITORY = "aicr/evidence"
 _EDIT_SECONDS = 10.0
-_LOG_TIME_SECONDS = 1.0
-"""Log times are whole seconds, and of two runs that share their data the one that was logged first is the original."""
 
 Say = Callable[[str], None]
 
@@ -215,8 +213,6 @@ def _submit_all(api: ApiClient, samples: list[Sample], workshop: Workshop, outco
     now = datetime.now(UTC)  # noqa: TID251 - the sandbox may read the clock
     example = ""
     for sample in samples:
-        if sample.copies:
-            time.sleep(_LOG_TIME_SECONDS)
         ref = workshop.publish(sample, now)
         answer = api.submit(bundle=str(ref))
         if isinstance(answer, Refusal):
