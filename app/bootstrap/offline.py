@@ -108,7 +108,7 @@ def effects(settings: Settings, old: Allowlist, new: Allowlist) -> Effects | Non
         rule, now = confirm_rule(settings), utc_now()
         found, reach = [], []
         for summary in store.summaries():
-            inputs = store.inputs(summary.recipe)
+            inputs = store.inputs(summary.recipe, strangers=True)  # the new list may know some
             if inputs is None:
                 continue
             before, after = (corroborate(inputs, allowlist=each, rule=rule, now=now) for each in (old, new))

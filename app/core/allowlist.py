@@ -305,3 +305,8 @@ def _check_overlaps(entries: Iterable[AllowlistEntry]) -> None:
                     hint="write one pattern with alternatives in parentheses right of the @",
                 )
             prefixes[entry.key] = entry.name
+
+
+def on_any(lists: Iterable[Allowlist], issuer: str, identity: str) -> bool:
+    """Whether one of `lists` has the signer."""
+    return any(each.classify(issuer, identity).allowlisted for each in lists)

@@ -86,7 +86,7 @@ def corroborate(
         missing=(),
         remarks=(
             *recipe_remarks(combined, around, state, current, digests),
-            *left_out_remark(crowd, grids.combined.left_out),
+            *left_out_remark(crowd + inputs.strangers_left_out, grids.combined.left_out),
         ),
         confirming=len(counted_by(grids.combined, Bucket.PASS, who.voice)),
         failing=len(counted_by(grids.combined, Bucket.FAIL, who.voice)),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.core.allowlist import Allowlist, Classification
+from app.core.allowlist import Allowlist, Classification, on_any
 from app.core.bundle import Run
 from app.core.catalogue import CatalogueVersion
 from app.core.consensus import bucket
@@ -57,7 +57,7 @@ class Surroundings:
         """Whether an earlier list had the signer and today's has not."""
         if self.classify(run).allowlisted:
             return False
-        return any(old.classify(run.signer.issuer, run.signer.identity).allowlisted for old in self.earlier)
+        return on_any(self.earlier, run.signer.issuer, run.signer.identity)
 
 
 def standings_of(combined: Sequence[Participant], around: Surroundings) -> tuple[SourceStanding, ...]:

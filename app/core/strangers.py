@@ -5,11 +5,13 @@ out stays stored and listed as evidence, and a remark says that it is there.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from app.core.bundle import Run
 from app.core.latest import precedence
-from app.core.verdict import Remark
+from app.core.latest import reduced as without_superseded
+from app.core.verdict import RecipeInputs, Remark
 
 MAX_STRANGERS: Final = 25
 """Unlisted sources of one recipe that its verdict shows, those with the newest runs."""
@@ -35,6 +37,28 @@ def without_crowd(runs: Iterable[Run], known: Callable[[Run], bool]) -> tuple[tu
     crowd = sorted(newest.values(), key=lambda run: (*precedence(run), run.source_id), reverse=True)
     left_out = {run.source_id for run in crowd[MAX_STRANGERS:]}
     return tuple(run for run in every if run.source_id not in left_out), len(left_out)
+
+
+def reduced(inputs: RecipeInputs, known: Callable[[str, str], bool]) -> RecipeInputs:
+    """`core.latest.reduced` without the crowd: what a store hands over that keeps it apart.
+
+    `known` says of (issuer, identity) whether any list ever had it. `corroborate` gives the same verdict for both under
+    every list that was in force: what a stranger claims or shows first counts for nothing.
+    """
+    thin = without_superseded(inputs)
+    runs, left_out = without_crowd(thin.runs, lambda run: known(run.signer.issuer, run.signer.identity))
+    prints = {one for run in runs for one in run.prints}
+    there = {run.source_id for run in runs}
+    return replace(
+        thin,
+        runs=runs,
+        strangers_left_out=thin.strangers_left_out + left_out,
+        sightings=tuple(
+            seen for seen in thin.sightings if known(seen.issuer, seen.identity) and (seen.kind, seen.value) in prints
+        ),
+        claims=tuple(claim for claim in thin.claims if known(claim.issuer, claim.identity)),
+        run_counts={source: runs for source, runs in thin.run_counts.items() if source in there},
+    )
 
 
 def shown_rows(keys: Sequence[Key], listed: Mapping[Key, bool]) -> tuple[Key, ...]:

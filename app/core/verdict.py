@@ -127,6 +127,7 @@ class RecipeInputs:
     first. `claims` are the earliest record per source and identity under the name.
     `gone` names digests of which no location is left; `retracted` maps (digest, source id) to the reason.
     `run_counts` says how many runs a source id has on the recipe; count `runs` for an id that is not in it.
+    `strangers_left_out` counts sources that no list ever had and of which nothing is here (`core.strangers.reduced`).
     """
 
     recipe: str
@@ -137,6 +138,7 @@ class RecipeInputs:
     retracted: Mapping[tuple[Digest, str], str] = field(default_factory=dict)
     run_counts: Mapping[str, int] = field(default_factory=dict)
     claims: tuple[NameClaim, ...] = ()
+    strangers_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from app.ports.kept import (
     Record,
     RecordFilter,
 )
-from app.ports.store import Classify, EvidenceStore, Project
+from app.ports.store import Classify, EvidenceStore, Listing, Project
 from app.ports.verify import BundleVerifier, Judge, JudgeJob
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "JudgeJob",
     "Kept",
     "KnownSource",
+    "Listing",
     "Location",
     "OpenArchive",
     "PointerTree",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from app.core.bundle import Run
 from app.core.catalogue import CatalogueVersion
@@ -25,8 +25,17 @@ from app.ports.kept import (
 Project = Callable[[RecipeInputs], RecipeVerdict]
 """Pure recomputation of one recipe, run inside the store's transaction."""
 
-Classify = Callable[[Run], tuple[str, bool]]
-"""(class, allowlisted) of a run's signer under the allowlist in force.
+
+class Listing(NamedTuple):
+    """What the lists say about a signer: `known` is whether the list in force or an earlier one has it."""
+
+    source_class: str
+    allowlisted: bool
+    known: bool
+
+
+Classify = Callable[[Run], Listing]
+"""What the lists say about a run's signer.
 
 It depends on `run.signer.issuer` and `run.signer.identity` alone: the store asks once a source and may pass a
 run without results.
@@ -93,8 +102,12 @@ class EvidenceStore(Protocol):
     def source(self, source: str, /) -> KnownSource | None:
         """One source by slug or canonical id."""
 
-    def inputs(self, recipe: str, /, *, as_of: datetime | None = None) -> RecipeInputs | None:
-        """What one recipe's verdict depends on; None for a recipe that nobody named (by then, with `as_of`)."""
+    def inputs(self, recipe: str, /, *, as_of: datetime | None = None, strangers: bool = False) -> RecipeInputs | None:
+        """What one recipe's verdict depends on; None for a recipe that nobody named (by then, with `as_of`).
+
+        Of sources that no list ever had only the newest `core.strangers.MAX_STRANGERS` are there, the others as a
+        number; with `strangers` all of them, as a list asks that was never in force. A past time has all of them too.
+        """
 
     def revision(self, recipe: str, /) -> int | None:
         """The recipe's revision, cheap to ask; None when unknown."""

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.core.allowlist import Allowlist
+from app.core.allowlist import Allowlist, on_any
 from app.core.bundle import Run
 from app.core.corroborate import corroborate
 from app.core.errors import ServiceError
 from app.core.rules import RULE_SET_VERSION
 from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
-from app.ports import AllowlistVersion, Clock, EvidenceStore
+from app.ports import AllowlistVersion, Clock, EvidenceStore, Listing
 
 log = logging.getLogger(__name__)
 
@@ -114,10 +114,12 @@ class AllowlistService:
         lists = _loaded(self._in_force)
         return corroborate(inputs, allowlist=lists.allowlist, rule=self._rule, now=self._clock(), earlier=lists.earlier)
 
-    def classify(self, run: Run, /) -> tuple[str, bool]:
-        """(class, allowlisted) of a run's signer."""
-        found = _loaded(self._in_force).allowlist.classify(run.signer.issuer, run.signer.identity)
-        return found.source_class.value, found.allowlisted
+    def classify(self, run: Run, /) -> Listing:
+        """What the lists say about a run's signer."""
+        lists, signer = _loaded(self._in_force), run.signer
+        found = lists.allowlist.classify(signer.issuer, signer.identity)
+        known = found.allowlisted or on_any(lists.earlier, signer.issuer, signer.identity)
+        return Listing(found.source_class.value, found.allowlisted, known)
 
     def _activate(self, text: bytes) -> None:
         allowlist = Allowlist.load(text)

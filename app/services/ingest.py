@@ -41,6 +41,7 @@ from app.ports import (
     Judge,
     JudgeJob,
     Kept,
+    Listing,
     Pulled,
     PullOptions,
     Received,
@@ -71,8 +72,8 @@ class Verdicts(Protocol):
     def project(self, inputs: RecipeInputs, /) -> RecipeVerdict:
         """Corroborate one recipe now."""
 
-    def classify(self, run: Run, /) -> tuple[str, bool]:
-        """(class, allowlisted) of a run's signer."""
+    def classify(self, run: Run, /) -> Listing:
+        """What the lists say about a run's signer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,7 @@ class IngestService:
         records of a listed source are never counted. Bundles that arrive in one moment may pass together.
         """
         quota = self.limits.unlisted_quota
-        _, listed = self.verdicts.classify(run)
+        listed = self.verdicts.classify(run).allowlisted
         if not quota or (listed and not run.weightless) or self.store.holds(run.digest, run.source_id):
             return
         held = self.store.held_by(run.source_id, weightless_only=listed)
@@ -292,8 +293,8 @@ class IngestService:
         )
 
     def _judged(self, verdict: Accepted, request: IngestRequest) -> Judged:
-        source_class, allowlisted = self.verdicts.classify(verdict.run)
-        judged = Judged(verdict.run, source_class, allowlisted, verdict.report)
+        listing = self.verdicts.classify(verdict.run)
+        judged = Judged(verdict.run, listing.source_class, listing.allowlisted, verdict.report)
         if request.verify_only:
             return judged
         inputs = self.store.inputs(verdict.run.recipe)

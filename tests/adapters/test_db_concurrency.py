@@ -92,7 +92,7 @@ def test_copies_in_many_recipes_all_see_each_other(database: Database) -> None:
 
 def test_an_allowlist_that_comes_between_ingests_counts_for_all(database: Database) -> None:
     store = SqlEvidenceStore(database)
-    narrow = Rules(allowlist_text())
+    narrow = Rules(allowlist_text(), earlier=[RULES])
     store.activate_allowlist(RULES.version(T0), project=RULES.project, classify=RULES.classify)
     runs = [make_run(number, SIGNERS[number % 3], results=PASS) for number in range(THREADS)]
 

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from app.core import latest
 from app.core.bundle import LogEntry, Run
 from app.core.catalogue import CatalogueVersion
 from app.core.coordinate import Criteria
 from app.core.errors import ConflictError, InputError, NotFoundError, StoreError
-from app.core.latest import reduced
+from app.core.identity import GITHUB_OAUTH_ISSUER, SignerIdentity
 from app.core.refs import Digest
+from app.core.strangers import reduced
 from app.core.verdict import RecipeInputs
 from app.ports import Act, Attempt, EvidenceStore, Kept, Received, RecordFilter
 from tests.support.stored_runs import (
@@ -42,6 +44,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EvidenceSt
 
 def keep(store: EvidenceStore, run: Run, came: Received | None = None, rules: Rules = RULES) -> Kept:
     return store.keep(run, came or received(run), project=rules.project, classify=rules.classify)
+
+
+def stranger(number: int) -> SignerIdentity:
+    """Somebody whom no list has."""
+    return SignerIdentity(GITHUB_OAUTH_ISSUER, f"stranger-{number}@example.org")
 
 
 def inputs(store: EvidenceStore, recipe: str = RECIPE) -> RecipeInputs:
@@ -310,10 +317,55 @@ class TestInputs:
         for run in runs:
             keep(store, run)
         found = inputs(store)
-        whole = reduced(RecipeInputs(recipe=RECIPE, runs=tuple(runs)))
+        whole = latest.reduced(RecipeInputs(recipe=RECIPE, runs=tuple(runs)))
         assert found == replace(whole, run_counts=found.run_counts)
         assert found.run_counts == whole.run_counts
         assert RULES.project(found) == RULES.project(RecipeInputs(recipe=RECIPE, runs=tuple(runs)))
+
+    def test_of_a_crowd_of_strangers_only_the_newest_are_read(self, store: EvidenceStore) -> None:
+        runs = [make_run(90, results=PASS), make_run(91, OCTOCAT, results=PASS)]
+        runs += [make_run(number, stranger(number), results=FAIL) for number in range(30)]
+        runs += [make_run(40, stranger(3), aicr_version="v1.1.0"), make_run(41, stranger(29), prints=runs[0].prints)]
+        for run in runs:
+            keep(store, run)
+        found, whole = inputs(store), store.inputs(RECIPE, strangers=True)
+        everything = RecipeInputs(recipe=RECIPE, runs=tuple(runs))
+        assert whole == latest.reduced(everything)
+        assert found == reduced(everything, RULES.knows)
+        assert found.strangers_left_out == 5
+        there = {run.source for run in found.runs}
+        assert {stranger(3).slug, stranger(29).slug} < there
+        assert not {stranger(number).slug for number in (0, 1, 2, 4, 5)} & there
+        assert RULES.project(found) == RULES.project(whole) == RULES.project(everything)
+        assert state(store) == "CONFIRMED"
+
+    def test_a_stranger_that_a_list_takes_in_is_read_whole_from_then_on(self, store: EvidenceStore) -> None:
+        """What it showed and claimed before it was known counts as if it had been listed from the start."""
+        store.activate_allowlist(RULES.version(T0), project=RULES.project, classify=RULES.classify)
+        first = make_run(1, stranger(0), results=PASS)
+        runs = [first, make_run(2, stranger(0), results=PASS), make_run(50, OCTOCAT, results=PASS, prints=first.prints)]
+        runs += [make_run(number, stranger(number), results=FAIL) for number in range(3, 33)]
+        for run in runs:
+            keep(store, run)
+        assert stranger(0).slug not in {run.source for run in inputs(store).runs}
+        wide = Rules(allowlist_text(OCTOCAT, DEV_ONE, stranger(0)), earlier=[RULES])
+        store.activate_allowlist(wide.version(at(60)), project=wide.project, classify=wide.classify)
+        everything = RecipeInputs(recipe=RECIPE, runs=tuple(runs))
+        assert inputs(store) == reduced(everything, wide.knows)
+        verdict = wide.project(inputs(store))
+        assert verdict == wide.project(everything)
+        assert (verdict.state, verdict.confirming) == ("SINGLE", 1)
+        narrow = Rules(allowlist_text(OCTOCAT, DEV_ONE), earlier=[RULES, wide])
+        store.activate_allowlist(narrow.version(at(61)), project=narrow.project, classify=narrow.classify)
+        assert stranger(0).slug in {run.source for run in inputs(store).runs}
+
+    def test_a_strangers_print_refreshes_no_other_recipe(self, store: EvidenceStore) -> None:
+        original = make_run(5)
+        keep(store, original)
+        revision = store.revision(RECIPE)
+        keep(store, make_run(2, stranger(1), recipe=OTHER, prints=original.prints))
+        assert store.revision(RECIPE) == revision
+        assert {seen.identity for seen in inputs(store).sightings} == {WORKFLOW.identity}
 
     def test_a_copied_run_refreshes_the_recipe_that_it_was_copied_from(self, store: EvidenceStore) -> None:
         original = make_run(5)
@@ -439,7 +491,7 @@ class TestCatalogue:
 
 class TestAllowlist:
     def test_a_change_reclassifies_everything(self, store: EvidenceStore) -> None:
-        narrow = Rules(allowlist_text())
+        narrow = Rules(allowlist_text(), earlier=[RULES])
         assert store.activate_allowlist(RULES.version(T0), project=RULES.project, classify=RULES.classify)
         keep(store, make_run(1, results=PASS))
         keep(store, make_run(2, OCTOCAT, results=PASS))
@@ -451,7 +503,7 @@ class TestAllowlist:
         assert (found.source_class, found.allowlisted) == ("community", False)
 
     def test_versions_are_kept_in_order_and_an_unchanged_one_is_no_version(self, store: EvidenceStore) -> None:
-        narrow = Rules(allowlist_text())
+        narrow = Rules(allowlist_text(), earlier=[RULES])
         for rules, hours, news in ((RULES, 0, True), (RULES, 1, False), (narrow, 2, True), (RULES, 3, True)):
             assert news == store.activate_allowlist(
                 rules.version(at(hours)), project=rules.project, classify=rules.classify

@@ -9,6 +9,7 @@ from app.adapters.db.session import Database
 from app.adapters.db.store import SqlEvidenceStore
 from app.core.bundle import Run
 from app.core.catalogue import CatalogueVersion
+from app.core.identity import GITHUB_OAUTH_ISSUER, SignerIdentity
 from app.ports import RecordFilter
 from tests.support.queries import full_scans, recorded
 from tests.support.stored_runs import DEV_ONE, OCTOCAT, RECIPE, WORKFLOW, at, hexed, make_run, received
@@ -63,6 +64,34 @@ def test_an_ingest_costs_the_same_after_a_longer_history(database: Database, sto
     fill(store, 4, 20)
     assert cost(database, lambda: keep(store, make_run(501))) == few
     assert few <= 37
+
+
+def test_a_crowd_of_strangers_costs_the_others_nothing(database: Database, store: SqlEvidenceStore) -> None:
+    """However many strangers report on a recipe, under whatever print: what is read stays the same."""
+    fill(store, 1, 4)
+    shared = make_run(1).prints
+
+    def crowd(first: int, last: int) -> None:
+        for number in range(first, last):
+            stranger = SignerIdentity(GITHUB_OAUTH_ISSUER, f"stranger-{number}@example.org")
+            recipe = RECIPE if number % 2 else f"recipe-{number}"
+            keep(store, make_run(number, stranger, recipe=recipe, prints=shared))
+
+    def read() -> tuple[int, int, int]:
+        statements = cost(database, lambda: store.inputs(RECIPE))
+        found = store.inputs(RECIPE)
+        assert found is not None
+        return statements, len(found.runs), len(found.sightings)
+
+    crowd(100, 180)
+    few, before = cost(database, lambda: keep(store, make_run(500, prints=shared))), read()
+    crowd(200, 280)
+    assert cost(database, lambda: keep(store, make_run(501, prints=shared))) == few
+    assert read() == before
+    assert before[1:] == (28, 6)
+    found = store.inputs(RECIPE)
+    assert found is not None
+    assert found.strangers_left_out == 55
 
 
 def test_a_repeat_reads_and_writes_nothing(database: Database, store: SqlEvidenceStore) -> None:

@@ -136,6 +136,7 @@ class History:
     def __init__(self, store: EvidenceStore) -> None:
         self.store = store
         self.rules = RULES
+        self.before = [RULES]
         self.archive: dict[int, tuple[Run, Received]] = {}
 
     def apply(self, step: Step) -> None:
@@ -151,12 +152,13 @@ class History:
                 reference = f"{mirror}.example.org/evidence@{known[0].digest}"
                 self.store.add_location(known[0].digest, Received(at(step.hours), reference, public=mirror == "a"))
             case List(which=which):
-                self.rules = Rules(LISTS[which], rule=self.rules.rule)
+                self.rules = Rules(LISTS[which], rule=self.rules.rule, earlier=[*self.before, self.rules])
+                self.before.append(self.rules)
                 self.store.activate_allowlist(
                     self.rules.version(at(step.hours)), project=self.rules.project, classify=self.rules.classify
                 )
             case Restart(which=which):
-                self.rules = Rules(self.rules.text, rule=WEIGHINGS[which])
+                self.rules = Rules(self.rules.text, rule=WEIGHINGS[which], earlier=self.before)
                 self.store.reproject(f"weighing {which}", project=self.rules.project)
             case Push(recipe=recipe, content=content, replace=everything):
                 version = CatalogueVersion(

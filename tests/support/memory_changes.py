@@ -62,8 +62,7 @@ class MemoryChanges(MemoryState):
                 return False
             number = self._append("allowlist-activated", version.since, {"text": self._keep_text(version.text)})
             self._state.allowlists.append(replace(version, seq=number))
-            for run in self._runs():
-                self._state.standing[run.source_id] = classify(run)
+            self._reclassify(classify)
             for recipe in sorted(self._state.lines):
                 self._refresh(recipe, project)
             return True

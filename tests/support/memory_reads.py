@@ -13,7 +13,7 @@ from app.ports import (
     Record,
     RecordFilter,
 )
-from tests.support.memory_state import MemoryState, instant
+from tests.support.memory_state import MemoryState
 
 
 class MemoryReads(MemoryState):
@@ -63,10 +63,9 @@ class MemoryReads(MemoryState):
         ids = [known for known in self._state.standing if source in (known, known[:32])]
         return self._known(ids[0]) if ids else None
 
-    def inputs(self, recipe: str, /, *, as_of: datetime | None = None) -> RecipeInputs | None:
+    def inputs(self, recipe: str, /, *, as_of: datetime | None = None, strangers: bool = False) -> RecipeInputs | None:
         with self._lock:
-            then = instant(as_of)
-            inputs = self._inputs(recipe, then)
+            inputs = self._inputs(recipe, as_of, strangers=strangers)
             if as_of is None:
                 return inputs if recipe in self._state.lines else None
             return inputs if inputs.runs or inputs.catalogue else None

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from app.core import latest
 from app.core.bundle import Run
 from app.core.catalogue import CatalogueVersion
 from app.core.errors import NotFoundError
-from app.core.identity import SignerIdentity
-from app.core.latest import precedence, reduced, sightings_of
+from app.core.identity import SignerIdentity, canonical_source_id
+from app.core.latest import precedence, sightings_of
 from app.core.party import party_of
 from app.core.refs import Digest
+from app.core.strangers import reduced
 from app.core.summary import summarize
 from app.core.verdict import RecipeInputs
 from app.ports import (
@@ -21,6 +23,7 @@ from app.ports import (
     Classify,
     Event,
     KnownSource,
+    Listing,
     Location,
     Project,
     Received,
@@ -43,7 +46,7 @@ class State:
     """Everything that a rebuild drops."""
 
     records: dict[int, tuple[Run, str, dict[str, object]]] = field(default_factory=dict)
-    standing: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    standing: dict[str, Listing] = field(default_factory=dict)
     locations: dict[tuple[str, str], Location] = field(default_factory=dict)
     catalogue: list[CatalogueVersion] = field(default_factory=list)
     allowlists: list[AllowlistVersion] = field(default_factory=list)
@@ -69,6 +72,15 @@ class MemoryState(MemoryAttempts):
         self._state.records[number] = (run, reference, {})
         if run.source_id not in self._state.standing:
             self._state.standing[run.source_id] = classify(run)
+
+    def _reclassify(self, classify: Classify) -> None:
+        for run in self._runs():
+            known = self._state.standing[run.source_id].known
+            listing = classify(run)
+            self._state.standing[run.source_id] = listing._replace(known=known or listing.known)
+
+    def _knows(self, issuer: str, identity: str) -> bool:
+        return self._state.standing[canonical_source_id(issuer, identity)].known
 
     def _locate(self, digest: Digest, received: Received) -> None:
         key = (digest.hex, received.reference)
@@ -102,7 +114,8 @@ class MemoryState(MemoryAttempts):
         self._events.append(Event(len(self._events) + 1, at, kind, data))
         return len(self._events)
 
-    def _inputs(self, recipe: str, then: datetime) -> RecipeInputs:
+    def _inputs(self, recipe: str, as_of: datetime | None, *, strangers: bool = False) -> RecipeInputs:
+        then = instant(as_of)
         known = [run for run in self._runs() if run.received_at <= then]
         mine = tuple(run for run in known if run.recipe == recipe)
         catalogue = [v for v in self._state.catalogue if v.recipe == recipe and v.recorded_at <= then]
@@ -118,11 +131,12 @@ class MemoryState(MemoryAttempts):
             retracted={(Digest(s["digest"]), s["source"]): s["reason"] for s in taken},
             run_counts=dict(Counter(run.source_id for run in mine)),
         )
-        thin = reduced(inputs)
+        everybody = strangers or as_of is not None
+        thin = latest.reduced(inputs) if everybody else reduced(inputs, self._knows)
         return replace(thin, gone=frozenset(run.digest for run in thin.runs if run.digest.hex in gone))
 
     def _refresh(self, recipe: str, project: Project) -> Any:
-        verdict = project(self._inputs(recipe, instant(None)))
+        verdict = project(self._inputs(recipe, None))
         line = self._state.lines.setdefault(recipe, Line(0, {}))
         line.revision += 1
         line.summary = summarize(verdict)
@@ -134,15 +148,15 @@ class MemoryState(MemoryAttempts):
 
     def _record(self, number: int) -> Record:
         run, reference, state = self._state.records[number]
-        source_class, allowlisted = self._state.standing[run.source_id]
+        listing = self._state.standing[run.source_id]
         seen = [location for (digest, _), location in self._state.locations.items() if digest == run.digest.hex]
         twins = [r for r in self._runs() if (r.recipe, r.source_id) == (run.recipe, run.source_id)]
         return Record(
             run=run,
             id=number,
             reference=reference,
-            source_class=source_class,
-            allowlisted=allowlisted,
+            source_class=listing.source_class,
+            allowlisted=listing.allowlisted,
             state_at_ingest=state,
             locations=tuple(sorted(seen, key=lambda one: (one.first_seen, one.reference))),
             party=self._party(run.signer),

@@ -55,7 +55,10 @@ class MemoryStore(MemoryReads, MemoryChanges):
             if allowlist_sha256 is not None and allowlist_sha256 != self._in_force():
                 raise ConflictError("another allowlist is in force", code="ALLOWLIST_CHANGED")
             before = self._summary(run.recipe) if run.recipe in self._state.lines else None
-            others = {r.recipe for r in self._runs() if set(r.prints) & set(run.prints)} - {run.recipe}
+            others = set()
+            if classify(run).known:
+                sharing = [r for r in self._runs() if set(r.prints) & set(run.prints)]
+                others = {r.recipe for r in sharing if self._state.standing[r.source_id].known} - {run.recipe}
             number = len(self._events) + 1
             self._add(number, run, received.reference, classify)
             if received.reference:

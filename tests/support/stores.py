@@ -4,7 +4,7 @@ import functools
 import hashlib
 import itertools
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -16,11 +16,11 @@ from app.adapters.db import migrate
 from app.adapters.db.session import Database
 from app.adapters.db.store import SqlEvidenceStore
 from app.adapters.db.tables import PROJECTIONS
-from app.core.allowlist import Allowlist
+from app.core.allowlist import Allowlist, on_any
 from app.core.bundle import Run
 from app.core.corroborate import corroborate
 from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
-from app.ports import AllowlistVersion, EvidenceStore
+from app.ports import AllowlistVersion, EvidenceStore, Listing
 from tests.support.memory_store import MemoryStore
 from tests.support.postgres import shared_cluster
 from tests.support.stored_runs import DEV_ONE, OCTOCAT, at
@@ -33,18 +33,25 @@ NOW = at(1000)
 class Rules:
     """An allowlist, a time and the settings that weigh, bound into `project` and `classify`."""
 
-    def __init__(self, text: bytes, now: datetime = NOW, rule: ConfirmRule | None = None) -> None:
+    def __init__(
+        self, text: bytes, now: datetime = NOW, rule: ConfirmRule | None = None, earlier: "Sequence[Rules]" = ()
+    ) -> None:
         self.text = text
         self.allowlist = Allowlist.load(text)
         self.now = now
         self.rule = rule or ConfirmRule()
+        self.earlier = tuple(each.allowlist for each in earlier)
 
     def project(self, inputs: RecipeInputs) -> RecipeVerdict:
-        return corroborate(inputs, allowlist=self.allowlist, rule=self.rule, now=self.now)
+        return corroborate(inputs, allowlist=self.allowlist, rule=self.rule, now=self.now, earlier=self.earlier)
 
-    def classify(self, run: Run) -> tuple[str, bool]:
-        found = self.allowlist.classify(run.signer.issuer, run.signer.identity)
-        return found.source_class.value, found.allowlisted
+    def classify(self, run: Run) -> Listing:
+        signer = run.signer
+        found = self.allowlist.classify(signer.issuer, signer.identity)
+        return Listing(found.source_class.value, found.allowlisted, self.knows(signer.issuer, signer.identity))
+
+    def knows(self, issuer: str, identity: str) -> bool:
+        return on_any([self.allowlist, *self.earlier], issuer, identity)
 
     def version(self, since: datetime) -> AllowlistVersion:
         return AllowlistVersion(hashlib.sha256(self.text).hexdigest(), since, self.text)

@@ -19,14 +19,14 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.config import Settings
-from app.core.allowlist import Allowlist
+from app.core.allowlist import Allowlist, on_any
 from app.core.bundle import RawSignature, Rejected, Run, Verdict
 from app.core.corroborate import corroborate
 from app.core.errors import NotFoundError, ServiceError
 from app.core.refs import Digest, OciRef
 from app.core.report import CauseClass, Exit, FailureCause, InputKind, Report, StepName
 from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
-from app.ports import AllowlistVersion, Artifact, JudgeJob, Pulled, Received, Record
+from app.ports import AllowlistVersion, Artifact, JudgeJob, Listing, Pulled, Received, Record
 from app.services.ingest_types import IngestRequest, IngestResult, Stored
 from app.web.app import create_app
 from app.web.wire import TimedHeads
@@ -77,9 +77,12 @@ class ListHolder:
             inputs, allowlist=self._in_force.allowlist, rule=self.rule, now=self.clock(), earlier=earlier
         )
 
-    def classify(self, run: Run, /) -> tuple[str, bool]:
-        found = self._in_force.allowlist.classify(run.signer.issuer, run.signer.identity)
-        return found.source_class.value, found.allowlisted
+    def classify(self, run: Run, /) -> Listing:
+        signer = run.signer
+        found = self._in_force.allowlist.classify(signer.issuer, signer.identity)
+        earlier = [Allowlist.load(version.text) for version in self.store.allowlists()]
+        known = on_any([self._in_force.allowlist, *earlier], signer.issuer, signer.identity)
+        return Listing(found.source_class.value, found.allowlisted, known)
 
 
 class Archive:

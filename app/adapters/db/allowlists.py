@@ -8,12 +8,12 @@ from sqlalchemy import Connection
 
 from app.adapters.db import events
 from app.adapters.db.codec import run_of, text_sha256
-from app.adapters.db.projection import known_recipes, refresh
+from app.adapters.db.projection import become_known, known_recipes, refresh
 from app.adapters.db.records import RUN_COLUMNS
 from app.adapters.db.session import Database
 from app.adapters.db.tables import allowlist_versions, meta, records, sources, texts
 from app.core.errors import InputError
-from app.ports import AllowlistVersion, Classify, Project
+from app.ports import AllowlistVersion, Classify, Listing, Project
 
 PROJECTED_BY = "projected-by"
 """The key in `meta` that says which rules and settings made the maintained states."""
@@ -66,19 +66,19 @@ def classify_all(connection: Connection, classify: Classify) -> None:
     """Give every source its class; one (light) run stands for each."""
     one = sa.select(sa.func.max(records.c.id)).group_by(records.c.source_id)
     query = (
-        sa.select(*RUN_COLUMNS, sources.c.source_class, sources.c.allowlisted)
+        sa.select(*RUN_COLUMNS, sources.c.source_class, sources.c.allowlisted, sources.c.known)
         .join(sources, sources.c.id == records.c.source_id)
         .where(records.c.id.in_(one))
         .order_by(records.c.id)
     )
     for row in connection.execute(query).mappings().all():
-        source_class, allowlisted = classify(run_of(row))
-        if (source_class, allowlisted) != (row["source_class"], row["allowlisted"]):
-            connection.execute(
-                sources.update()
-                .where(sources.c.id == row["source_id"])
-                .values(source_class=source_class, allowlisted=allowlisted)
-            )
+        found, held = classify(run_of(row)), Listing(row["source_class"], row["allowlisted"], row["known"])
+        listing = found._replace(known=found.known or held.known)
+        if listing != held:
+            mine = sources.update().where(sources.c.id == row["source_id"])
+            connection.execute(mine.values(**listing._asdict()))
+        if listing.known and not held.known:
+            become_known(connection, row["source_id"])
 
 
 def in_force(connection: Connection) -> str | None:

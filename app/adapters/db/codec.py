@@ -130,19 +130,20 @@ def figure_values(record_id: int, run: Run) -> list[Values]:
     ]
 
 
-def print_values(record_id: int, run: Run) -> list[Values]:
+def print_values(record_id: int, run: Run, *, known: bool) -> list[Values]:
     """Rows of `run_prints`."""
     return [
-        {"value": value, "kind": kind, "record_id": record_id, "recipe": run.recipe}
+        {"value": value, "kind": kind, "record_id": record_id, "recipe": run.recipe, "known": known}
         for kind, value in sorted(set(run.prints))
     ]
 
 
-def latest_values(record_id: int, run: Run) -> list[Values]:
+def latest_values(record_id: int, run: Run, *, known: bool) -> list[Values]:
     """The rows of `latest` that a run may become, one a scope."""
     attested_at, logged_at, digest = precedence(run)
     row = {
         "recipe": run.recipe,
+        "known": known,
         "source_id": run.source_id,
         "record_id": record_id,
         "attested_at": attested_at,
@@ -152,7 +153,7 @@ def latest_values(record_id: int, run: Run) -> list[Values]:
     return [row | {"scope": "run", "key": hashed(*retention_key(run))}, row | {"scope": "source", "key": ""}]
 
 
-def claim_values(record_id: int, run: Run) -> Values:
+def claim_values(record_id: int, run: Run, *, known: bool) -> Values:
     """The row of `name_claims` that a run may become; grouped as in `core.latest.earliest_claims`."""
     c = run.criteria
     key = hashed(
@@ -163,6 +164,7 @@ def claim_values(record_id: int, run: Run) -> Values:
     )
     return {
         "recipe": run.recipe,
+        "known": known,
         "key": key,
         "record_id": record_id,
         "logged_at": run.logged_at,

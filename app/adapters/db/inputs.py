@@ -1,11 +1,14 @@
 """What one recipe's verdict depends on, gathered: today from the maintained tables, or as it was at some time.
 
-Today costs a fixed number of queries over rows of this recipe's newest runs; a past time reads its whole history.
+Today costs a fixed number of queries over rows of this recipe's newest runs, of strangers over those that are shown
+(of the others one number is read, from an index); a past time reads its whole history.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -14,6 +17,7 @@ from app.adapters.db import codec
 from app.adapters.db.events import read_texts
 from app.adapters.db.records import RUN_COLUMNS, complete
 from app.adapters.db.tables import (
+    CROWD,
     catalogue_versions,
     disappearances,
     latest,
@@ -29,19 +33,34 @@ from app.core.bundle import LogPlace, Run
 from app.core.catalogue import CatalogueVersion
 from app.core.latest import claim_of, earliest_claims, earliest_sightings, latest_runs
 from app.core.refs import Digest
-from app.core.verdict import NameClaim, PrintSighting, RecipeInputs
+from app.core.strangers import MAX_STRANGERS
+from app.core.verdict import PrintSighting, RecipeInputs
 
 _CHUNK = 500
 
 # Statements that an ingest runs are made once: building one costs more than running it.
 _OF_RECIPE: sa.BindParameter[str] = sa.bindparam("recipe")
 _NEWEST = (
-    sa.select(*RUN_COLUMNS)
+    sa.select(*RUN_COLUMNS, latest.c.known)
     .join(latest, latest.c.record_id == records.c.id)
     .join(sources, sources.c.id == records.c.source_id)
     .where(latest.c.recipe == _OF_RECIPE, latest.c.scope == "run")
 )
-_COUNTS = sa.select(recipe_sources.c.source_id, recipe_sources.c.runs).where(recipe_sources.c.recipe == _OF_RECIPE)
+_CROWD_SHOWN = (
+    sa.select(latest.c.source_id)
+    .where(latest.c.recipe == _OF_RECIPE, CROWD)
+    .order_by(latest.c.attested_at.desc(), latest.c.logged_at.desc(), latest.c.digest.desc(), latest.c.source_id.desc())
+    .limit(MAX_STRANGERS)
+)
+_NEWEST_SHOWN = sa.union_all(
+    _NEWEST.where(latest.c.known.is_(sa.true())),
+    _NEWEST.where(latest.c.known.is_(sa.false()), latest.c.source_id.in_(_CROWD_SHOWN)),
+)
+_CROWD_COUNTED = sa.select(sa.func.count()).select_from(latest).where(latest.c.recipe == _OF_RECIPE, CROWD)
+_COUNTS = sa.select(recipe_sources.c.source_id, recipe_sources.c.runs).where(
+    recipe_sources.c.recipe == _OF_RECIPE,
+    recipe_sources.c.source_id.in_(sa.bindparam("source_ids", expanding=True)),
+)
 _VERSIONS = (
     sa.select(catalogue_versions).where(catalogue_versions.c.recipe == _OF_RECIPE).order_by(catalogue_versions.c.seq)
 )
@@ -68,6 +87,8 @@ _CLAIMED = (
     .join(sources, sources.c.id == records.c.source_id)
     .where(name_claims.c.recipe == _OF_RECIPE)
 )
+_SIGHTED_KNOWN = _SIGHTED.where(run_prints.c.known)
+_CLAIMED_KNOWN = _CLAIMED.where(name_claims.c.known)
 _VANISHED = sa.select(disappearances.c.digest).where(
     disappearances.c.digest.in_(sa.bindparam("digests", expanding=True))
 )
@@ -80,27 +101,56 @@ _VANISHED_NOW = _VANISHED.where(disappearances.c.until.is_(None))
 _WITHDRAWN_NOW = _WITHDRAWN.where(retractions.c.until.is_(None))
 
 
-def known_inputs(connection: Connection, recipe: str, as_of: datetime | None) -> RecipeInputs | None:
-    """The inputs of a recipe that is known (by then)."""
+def known_inputs(
+    connection: Connection, recipe: str, as_of: datetime | None, *, strangers: bool
+) -> RecipeInputs | None:
+    """The inputs of a recipe that is known (by then); see the port."""
     if as_of is not None:
         return _past_inputs(connection, recipe, as_of)
     known = connection.scalar(sa.select(recipe_state.c.revision).where(recipe_state.c.recipe == recipe))
-    return None if known is None else recipe_inputs(connection, recipe)
+    if known is None:
+        return None
+    return _whole_inputs(connection, recipe) if strangers else recipe_inputs(connection, recipe)
 
 
 def recipe_inputs(connection: Connection, recipe: str) -> RecipeInputs:
-    """The inputs of a recipe now, thinned as `core.latest.reduced` says."""
+    """The inputs of a recipe now, thinned as `core.strangers.reduced` says."""
     named = {"recipe": recipe}
-    runs = complete(connection, connection.execute(_NEWEST, named).mappings().all())
+    rows = connection.execute(_NEWEST_SHOWN, named).mappings().all()
+    left_out = 0
+    if len({row["source_id"] for row in rows if not row["known"]}) == MAX_STRANGERS:
+        left_out = int(connection.scalar(_CROWD_COUNTED, named) or 0) - MAX_STRANGERS
+    inputs = _inputs(connection, recipe, rows, sighted=_SIGHTED_KNOWN, claimed=_CLAIMED_KNOWN)
+    return replace(inputs, strangers_left_out=left_out)
+
+
+def _whole_inputs(connection: Connection, recipe: str) -> RecipeInputs:
+    """The inputs of a recipe now with every stranger, thinned as `core.latest.reduced` says."""
+    rows = connection.execute(_NEWEST, {"recipe": recipe}).mappings().all()
+    return _inputs(connection, recipe, rows, sighted=_SIGHTED, claimed=_CLAIMED)
+
+
+def _inputs(
+    connection: Connection,
+    recipe: str,
+    rows: Sequence[sa.RowMapping],
+    *,
+    sighted: sa.Select[Any],
+    claimed: sa.Select[Any],
+) -> RecipeInputs:
+    runs = complete(connection, rows)
+    counted = {"recipe": recipe, "source_ids": sorted({run.source_id for run in runs})}
     return RecipeInputs(
         recipe=recipe,
         runs=latest_runs(runs),
         catalogue=_catalogue(connection, recipe, None),
-        sightings=_sightings(connection, runs, None),
+        sightings=_sightings(connection, runs, sighted),
         gone=_gone(connection, runs, None),
         retracted=_retracted(connection, recipe, None),
-        run_counts={row.source_id: row.runs for row in connection.execute(_COUNTS, named)},
-        claims=_claims(connection, recipe),
+        run_counts={row.source_id: row.runs for row in connection.execute(_COUNTS, counted)},
+        claims=earliest_claims(
+            claim_of(codec.run_of(row)) for row in connection.execute(claimed, {"recipe": recipe}).mappings()
+        ),
     )
 
 
@@ -121,7 +171,7 @@ def _past_inputs(connection: Connection, recipe: str, as_of: datetime) -> Recipe
         recipe=recipe,
         runs=latest_runs(runs),
         catalogue=catalogue,
-        sightings=_sightings(connection, runs, as_of),
+        sightings=_sightings(connection, runs, _SIGHTED.where(records.c.received_at <= as_of)),
         gone=_gone(connection, runs, as_of),
         retracted=_retracted(connection, recipe, as_of),
         run_counts=dict(Counter(source_id for _, source_id in light)),
@@ -139,11 +189,10 @@ def _catalogue(connection: Connection, recipe: str, as_of: datetime | None) -> t
     return (*(codec.catalogue_of(row) for row in rows[:-1]), codec.catalogue_of(rows[-1], text))
 
 
-def _sightings(connection: Connection, runs: Iterable[Run], as_of: datetime | None) -> tuple[PrintSighting, ...]:
+def _sightings(connection: Connection, runs: Iterable[Run], sighted: sa.Select[Any]) -> tuple[PrintSighting, ...]:
     wanted = {one for run in runs for one in run.prints}
     values = sorted({value for _, value in wanted})
     found: list[PrintSighting] = []
-    query = _SIGHTED if as_of is None else _SIGHTED.where(records.c.received_at <= as_of)
     for start in range(0, len(values), _CHUNK):
         found.extend(
             PrintSighting(
@@ -156,15 +205,10 @@ def _sightings(connection: Connection, runs: Iterable[Run], as_of: datetime | No
                 place=LogPlace(row["logged_at"], row["log_id"], row["log_index"]),
                 weightless=row["weightless"],
             )
-            for row in connection.execute(query, {"values": values[start : start + _CHUNK]}).mappings()
+            for row in connection.execute(sighted, {"values": values[start : start + _CHUNK]}).mappings()
             if (row["kind"], row["value"]) in wanted
         )
     return earliest_sightings(found)
-
-
-def _claims(connection: Connection, recipe: str) -> tuple[NameClaim, ...]:
-    rows = connection.execute(_CLAIMED, {"recipe": recipe}).mappings()
-    return earliest_claims(claim_of(codec.run_of(row)) for row in rows)
 
 
 def _gone(connection: Connection, runs: Sequence[Run], as_of: datetime | None) -> frozenset[Digest]:

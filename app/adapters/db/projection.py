@@ -44,10 +44,12 @@ _SHARING = (
     sa.select(run_prints.c.recipe)
     .distinct()
     .where(
-        run_prints.c.value.in_(sa.bindparam("values", expanding=True)), run_prints.c.recipe != sa.bindparam("recipe")
+        run_prints.c.value.in_(sa.bindparam("values", expanding=True)),
+        run_prints.c.known,
+        run_prints.c.recipe != sa.bindparam("recipe"),
     )
 )
-_KNOWN_SOURCES = sa.select(sources.c.id).where(sources.c.id.in_(sa.bindparam("ids", expanding=True)))
+_STORED_SOURCES = sa.select(sources.c.id, sources.c.known).where(sources.c.id.in_(sa.bindparam("ids", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +65,22 @@ def add_records(connection: Connection, arrivals: Sequence[Arrival], *, classify
     """Rows of every table that follows from the runs alone."""
     runs = [arrival.run for arrival in arrivals]
     keep_texts(connection, (codec.encode_text(run.recipe_text) for run in runs if run.recipe_text))
-    _add_sources(connection, runs, classify)
+    known = _add_sources(connection, runs, classify)
     connection.execute(
         _plain(records),
         [codec.record_values(a.id, a.run, a.reference, party_of(a.run.signer)) for a in arrivals],
     )
     _insert_all(connection, results, (row for a in arrivals for row in codec.result_values(a.id, a.run)))
     _insert_all(connection, figures, (row for a in arrivals for row in codec.figure_values(a.id, a.run)))
-    _insert_all(connection, run_prints, (row for a in arrivals for row in codec.print_values(a.id, a.run)))
-    _advance_latest(connection, [row for a in arrivals for row in codec.latest_values(a.id, a.run)])
-    _advance_claims(connection, [codec.claim_values(a.id, a.run) for a in arrivals])
+    _insert_all(
+        connection,
+        run_prints,
+        (row for a in arrivals for row in codec.print_values(a.id, a.run, known=known[a.run.source_id])),
+    )
+    _advance_latest(
+        connection, [row for a in arrivals for row in codec.latest_values(a.id, a.run, known=known[a.run.source_id])]
+    )
+    _advance_claims(connection, [codec.claim_values(a.id, a.run, known=known[a.run.source_id]) for a in arrivals])
     counted = Counter((run.recipe, run.source_id) for run in runs)
     connection.execute(
         _counting(connection.dialect.name),
@@ -110,11 +118,18 @@ def touch(connection: Connection, digest: str) -> None:
 
 
 def sharing_prints(connection: Connection, run: Run) -> frozenset[str]:
-    """The other recipes that hold a run with a print of this one: their verdicts depend on it too."""
+    """The other recipes that hold a known source's run with a print of this one: their verdicts depend on it too."""
     values = sorted({value for _, value in run.prints})
     if not values:
         return frozenset()
     return frozenset(connection.scalars(_SHARING, {"values": values, "recipe": run.recipe}))
+
+
+def become_known(connection: Connection, source_id: str) -> None:
+    """From now on this source is never left out: a list has it."""
+    theirs = sa.select(records.c.id).where(records.c.source_id == source_id)
+    for table in (latest, name_claims, run_prints):
+        connection.execute(table.update().where(table.c.record_id.in_(theirs)).values(known=True))
 
 
 def known_recipes(connection: Connection) -> tuple[str, ...]:
@@ -122,24 +137,27 @@ def known_recipes(connection: Connection) -> tuple[str, ...]:
     return tuple(sorted(connection.scalars(sa.select(recipe_state.c.recipe))))
 
 
-def _add_sources(connection: Connection, runs: Iterable[Run], classify: Classify) -> None:
+def _add_sources(connection: Connection, runs: Iterable[Run], classify: Classify) -> Mapping[str, bool]:
+    """Add those that are new; which of all of them a list knows."""
     by_id: Mapping[str, Run] = {run.source_id: run for run in runs}
-    known = set(connection.scalars(_KNOWN_SOURCES, {"ids": sorted(by_id)}))
+    stored = connection.execute(_STORED_SOURCES, {"ids": sorted(by_id)})
+    known: dict[str, bool] = {row.id: row.known for row in stored}
     rows = []
     for source_id, run in sorted(by_id.items()):
         if source_id not in known:
-            source_class, allowlisted = classify(run)
+            listing = classify(run)
+            known[source_id] = listing.known
             rows.append(
                 {
                     "id": source_id,
                     "issuer": run.signer.issuer,
                     "identity": run.signer.identity,
-                    "source_class": source_class,
-                    "allowlisted": allowlisted,
+                    **listing._asdict(),
                 }
             )
     if rows:
         connection.execute(_new_sources(connection.dialect.name), rows)
+    return known
 
 
 def _advance_latest(connection: Connection, rows: Sequence[codec.Values]) -> None:
@@ -206,7 +224,7 @@ def _newer(dialect: str) -> sa.Insert:
     statement = insert_for(dialect, latest)
     new, old = statement.excluded, latest.c
     return statement.on_conflict_do_update(
-        index_elements=["recipe", "scope", "source_id", "key"],
+        index_elements=["recipe", "scope", "known", "source_id", "key"],
         set_={name: new[name] for name in ("record_id", "attested_at", "logged_at", "digest")},
         where=sa.tuple_(new.attested_at, new.logged_at, new.digest)
         > sa.tuple_(old.attested_at, old.logged_at, old.digest),
@@ -218,7 +236,7 @@ def _earlier(dialect: str) -> sa.Insert:
     statement = insert_for(dialect, name_claims)
     new, old = statement.excluded, name_claims.c
     return statement.on_conflict_do_update(
-        index_elements=["recipe", "key"],
+        index_elements=["recipe", "known", "key"],
         set_={name: new[name] for name in ("record_id", *CLAIM_ORDER)},
         where=sa.tuple_(*(new[name] for name in CLAIM_ORDER)) < sa.tuple_(*(old[name] for name in CLAIM_ORDER)),
     )

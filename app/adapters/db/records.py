@@ -98,7 +98,11 @@ def complete(connection: Connection, rows: Sequence[RowMapping]) -> tuple[Run, .
 
 
 def _select() -> sa.Select[tuple[object, ...]]:
-    newest = (latest.c.recipe == records.c.recipe) & (latest.c.source_id == records.c.source_id)
+    newest = (
+        (latest.c.recipe == records.c.recipe)
+        & (latest.c.known == sources.c.known)
+        & (latest.c.source_id == records.c.source_id)
+    )
     return (
         sa.select(*_RECORD_COLUMNS)
         .join(sources, sources.c.id == records.c.source_id)

@@ -125,9 +125,9 @@ class SqlEvidenceStore:
         with self._database.read() as connection:
             return sources.one(connection, source)
 
-    def inputs(self, recipe: str, /, *, as_of: datetime | None = None) -> RecipeInputs | None:
+    def inputs(self, recipe: str, /, *, as_of: datetime | None = None, strangers: bool = False) -> RecipeInputs | None:
         with self._database.read() as connection:
-            return known_inputs(connection, recipe, as_of)
+            return known_inputs(connection, recipe, as_of, strangers=strangers)
 
     def revision(self, recipe: str, /) -> int | None:
         with self._database.read() as connection:

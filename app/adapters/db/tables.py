@@ -28,6 +28,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 from app.adapters.db.types import Document, Instant, Key, Words
@@ -92,6 +93,7 @@ sources = Table(
     Column("identity", Words, nullable=False),
     Column("source_class", String(16), nullable=False),
     Column("allowlisted", Boolean, nullable=False),
+    Column("known", Boolean, nullable=False),  # on the list in force or on an earlier one; never taken back
     _hex("id"),
     _one_of("source_class", SOURCE_CLASSES),
 )
@@ -176,7 +178,8 @@ run_prints = Table(
     Column("kind", String(16), nullable=False),
     Column("record_id", Key, ForeignKey("records.id"), nullable=False),
     Column("recipe", Words, nullable=False),
-    PrimaryKeyConstraint("value", "kind", "record_id"),
+    Column("known", Boolean, nullable=False),  # as in `sources`, here and below: strangers cost the others nothing
+    PrimaryKeyConstraint("value", "known", "kind", "record_id"),
 )
 
 locations = Table(
@@ -191,10 +194,14 @@ locations = Table(
     _hex("digest"),
 )
 
+CROWD = text("scope = 'source' AND NOT known")
+"""The newest runs of sources that no list ever had; queries say it in these words, so that its index serves them."""
+
 latest = Table(
     "latest",
     metadata,
     Column("recipe", Words, nullable=False),
+    Column("known", Boolean, nullable=False),
     Column("scope", String(8), nullable=False),  # run: newest of a retention key; source: newest of all
     Column("source_id", String(64), ForeignKey("sources.id"), nullable=False),
     Column("key", String(32), nullable=False),  # hash of `core.latest.retention_key`, empty for scope source
@@ -202,21 +209,32 @@ latest = Table(
     Column("attested_at", Instant, nullable=False),
     Column("logged_at", Instant, nullable=False),
     Column("digest", String(64), nullable=False),
-    PrimaryKeyConstraint("recipe", "scope", "source_id", "key"),
+    PrimaryKeyConstraint("recipe", "scope", "known", "source_id", "key"),
     _one_of("scope", LATEST_SCOPES),
+    Index(
+        "ix_latest_crowd",
+        "recipe",
+        "attested_at",
+        "logged_at",
+        "digest",
+        "source_id",
+        sqlite_where=CROWD,
+        postgresql_where=CROWD,
+    ),
 )
 
 name_claims = Table(
     "name_claims",
     metadata,
     Column("recipe", Words, nullable=False),
+    Column("known", Boolean, nullable=False),
     Column("key", String(32), nullable=False),  # hash of what `core.latest.earliest_claims` groups by
     Column("record_id", Key, ForeignKey("records.id"), nullable=False),
     Column("logged_at", Instant, nullable=False),
     Column("log_id", String(64), nullable=False),
     Column("log_index", BigInteger, nullable=False),
     Column("digest", String(64), nullable=False),
-    PrimaryKeyConstraint("recipe", "key"),
+    PrimaryKeyConstraint("recipe", "known", "key"),
 )
 
 recipe_sources = Table(
