@@ -11,6 +11,7 @@ import re2
 from app.core.errors import AllowlistInvalid
 
 _META = frozenset(".*+?()[]{}|^$")
+_REPEATS = frozenset("*+?{")
 _MAX_MEMORY_BYTES = 1 << 20  # RE2's budget for one compiled pattern
 
 
@@ -41,8 +42,8 @@ def compile_pattern(text: str, entry: str) -> IdentityPattern:
     """Check one pattern; `entry` names it in errors.
 
     Steps: J12 anchors, J13 an `@`, J14 a literal left of it, J15 compiles; then G2 the final `$` is an anchor,
-    G4 the left side is not empty, G3 no letter or digit escape on the left, G5 the `@` and what follows it are
-    plain, G1 no alternation at the top level.
+    G4 the left side is not empty, G3 no letter or digit escape on the left, G5 the `@` and the character after it
+    are plain and no operator is bound to either, G1 no alternation at the top level.
     """
     if not (len(text) > 1 and text.startswith("^") and text.endswith("$")):
         raise AllowlistInvalid(f"{entry}: expected a pattern that starts with ^ and ends with $", rule="J12")
@@ -69,7 +70,7 @@ def compile_pattern(text: str, entry: str) -> IdentityPattern:
         raise AllowlistInvalid(
             f"{entry}: expected only punctuation to be escaped left of the @, found \\{classes[0]}", rule="G3"
         )
-    if not right or right[0] in _META or any(ch.isalnum() for ch in _escaped(right[:2])):
+    if not _starts_with_literal(right):
         raise AllowlistInvalid(
             f"{entry}: expected a plain @ followed by refs/ or another literal, found @{right[:8]}", rule="G5"
         )
@@ -135,6 +136,14 @@ def _escaped(text: str) -> list[str]:
             position += 1
         position += 1
     return found
+
+
+def _starts_with_literal(text: str) -> bool:
+    """Whether the first character stands for itself, and no operator makes it optional or repeats it."""
+    escaped = text.startswith("\\")
+    first, after = (text[1:2], text[2:3]) if escaped else (text[:1], text[1:2])
+    special = first.isalnum() if escaped else first in _META
+    return bool(first) and not special and after not in _REPEATS
 
 
 def _trailing_backslashes(text: str) -> int:
