@@ -78,8 +78,8 @@ class VerdictDiff:
 class Reach:
     """What one more listed signer could do to one recipe: its state now, and after a run of his own.
 
-    He would have run every check that counts; `if_passed` is after a run without a failure, `if_failed` after one
-    that fails everything.
+    He would have run every check that counts, or one of his own where none does; `if_passed` is after a run without a
+    failure, `if_failed` after one that fails everything.
     """
 
     recipe: str
@@ -101,12 +101,13 @@ class Reach:
 def reach_of(verdict: RecipeVerdict) -> Reach:
     """What a signer that nobody has heard of could do to a recipe, if he were listed."""
     threshold = verdict.rule.threshold
-    counted = [row for row in verdict.combined.rows if row.counted]
+    # A row that no listed signer has reported counts from his run on.
+    counts = [(row.passes, row.fails) for row in verdict.combined.rows if row.counted] or [(0, 0)]
     return Reach(
         recipe=verdict.recipe,
         state=verdict.state,
-        if_passed=rollup(state_of(row.passes + 1, row.fails, threshold) for row in counted),
-        if_failed=rollup(state_of(row.passes, row.fails + 1, threshold) for row in counted),
+        if_passed=rollup(state_of(passes + 1, fails, threshold) for passes, fails in counts),
+        if_failed=rollup(state_of(passes, fails + 1, threshold) for passes, fails in counts),
     )
 
 

@@ -163,7 +163,11 @@ ALLOWLIST_RULES: Mapping[str, ErrorCode] = _table(
     ErrorCode("G2", "A pattern ends with an escaped dollar sign.", "end with a plain $"),
     ErrorCode("G3", "A pattern has a class or a quotation left of the @.", "write the text itself, dots escaped"),
     ErrorCode("G4", "A pattern has nothing left of the @.", "name the workflow"),
-    ErrorCode("G5", "A pattern's @, or the character after it, is no plain text, or optional or repeated.", "follow the @ with refs/"),
+    ErrorCode(
+        "G5",
+        "A pattern's @ or the character after it is no plain text, optional or repeated.",
+        "follow the @ with refs/",
+    ),
 )
 """Rules of the allowlist file in the order in which they are asked; G1 to G5 are stricter than upstream."""
 

@@ -13,7 +13,7 @@ OTHER = ("conformance", "dra-support")
 @pytest.mark.parametrize(
     ("statuses", "state", "if_passed", "if_failed"),
     [
-        pytest.param([], State.UNTESTED, State.UNTESTED, State.UNTESTED, id="nothing-counts"),
+        pytest.param([], State.UNTESTED, State.SINGLE, State.FAILING, id="nobody-ran-it"),
         pytest.param(["passed"], State.SINGLE, State.CONFIRMED, State.CONTESTED, id="single"),
         pytest.param(["passed", "passed"], State.CONFIRMED, State.CONFIRMED, State.CONTESTED, id="confirmed"),
         pytest.param(["failed"], State.FAILING, State.CONTESTED, State.FAILING, id="failing"),
@@ -38,3 +38,10 @@ def test_rows_of_strangers_and_a_higher_threshold_are_as_in_the_verdict() -> Non
     runs = [make_run(ANN, "passed"), make_run(EVE, {OTHER: "failed"})]
     reach = reach_of(verdict_of(runs, ANN, threshold=3))
     assert (reach.state, reach.if_passed, reach.confirms, reach.contests) == (State.SINGLE, State.SINGLE, False, True)
+
+
+def test_a_recipe_that_only_strangers_ran_is_in_reach() -> None:
+    reach = reach_of(verdict_of([make_run(EVE)], ANN))
+    after = verdict_of([make_run(EVE), make_run(ANN)], ANN)
+    assert (reach.state, reach.if_passed, reach.if_failed) == (State.UNTESTED, State.SINGLE, State.FAILING)
+    assert reach.if_passed is after.state
