@@ -16,7 +16,8 @@ class CatalogueVersion:
     """One append-only version of one recipe.
 
     Digests are bare hex: `legacy` for v1 and v2 evidence, `content_only` for v3. `declared` lists the
-    (phase, check) pairs that the recipe declares, `None` when unknown. `text` is the resolved recipe when
+    (phase, check) pairs that the recipe declares, `None` when unknown. `floors` is `None` only while a push is silent
+    about them; a version that is kept has them, if none then empty. `text` is the resolved recipe when
     it was pushed as text, and `criteria` and `profile_selection` what it resolves to (None when only digests came):
     they own the recipe's name (trust 6). `recorded_at` is when this service learnt of it; `at` what the pusher said.
     """
@@ -29,7 +30,7 @@ class CatalogueVersion:
     ref: str = ""
     at: datetime | None = None
     declared: tuple[tuple[str, str], ...] | None = None
-    floors: Mapping[str, str] = field(default_factory=dict)
+    floors: Mapping[str, str] | None = field(default_factory=dict)
     text: str = ""
     retired: bool = False
     seq: int = 0
@@ -52,15 +53,19 @@ def check_push(versions: Sequence[CatalogueVersion], *, replace_all: bool) -> No
 def completed(version: CatalogueVersion, before: CatalogueVersion | None) -> CatalogueVersion | None:
     """What to append after `before`: None when `version` says nothing new.
 
-    Digests are the recipe, so what was known about the same digests (checks, floors, text) stays known when the new
-    version is silent about it.
+    Digests are the recipe, so what was known about the same digests stays known when the new version is silent about
+    it: checks and floors that are None (an empty value says that there are none), a text and a commit that are empty.
     """
     if before is None or (version.legacy, version.content_only) != (before.legacy, before.content_only):
-        return version
+        return replace(version, floors=version.floors or {})
+    came_from = version if version.commit or not before.commit else before  # commit, ref and time belong together
     full = replace(
         version,
+        commit=came_from.commit,
+        ref=came_from.ref,
+        at=came_from.at,
         declared=before.declared if version.declared is None else version.declared,
-        floors=version.floors or before.floors,
+        floors=before.floors if version.floors is None else version.floors,
         text=version.text or before.text,
         criteria=version.criteria or before.criteria,
         profile_selection=version.profile_selection or before.profile_selection,
@@ -70,6 +75,6 @@ def completed(version: CatalogueVersion, before: CatalogueVersion | None) -> Cat
 
 def _said(version: CatalogueVersion) -> tuple[object, ...]:
     """What one version can tell beside its digests; when and from which ref it was pushed tells nothing."""
-    floors = tuple(sorted(version.floors.items()))
+    floors = tuple(sorted((version.floors or {}).items()))
     known = (bool(version.text), version.criteria, version.profile_selection)
     return (version.declared, floors, version.commit, version.retired, *known)

@@ -4,7 +4,7 @@ Versions are append-only; what they change is recomputed in the store's transact
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from app.core.catalogue import CatalogueVersion
@@ -21,7 +21,8 @@ MAX_DECLARED = 2000
 class Entry:
     """One recipe of a push: its resolved text, or both digests (bare hex), never both.
 
-    `name` may be empty when the text gives it; `declared` lists checks by phase, None when unknown.
+    `name` may be empty when the text gives it; `declared` lists checks by phase. `declared` and `floors` are None when
+    the push says nothing about them, and empty when there are none.
     """
 
     name: str
@@ -32,7 +33,7 @@ class Entry:
     ref: str = ""
     at: datetime | None = None
     declared: Mapping[str, Sequence[str]] | None = None
-    floors: Mapping[str, str] = field(default_factory=dict)
+    floors: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def _version_of(entry: Entry, now: datetime) -> CatalogueVersion:
             ref=entry.ref,
             at=entry.at,
             declared=declared,
-            floors=dict(entry.floors),
+            floors=entry.floors,
         )
     recipe = Recipe.parse(entry.text)
     if not recipe.name:
@@ -108,7 +109,7 @@ def _version_of(entry: Entry, now: datetime) -> CatalogueVersion:
         ref=entry.ref,
         at=entry.at,
         declared=declared,
-        floors=dict(entry.floors),
+        floors=entry.floors,
         text=recipe.text,
         criteria=recipe.criteria,
         profile_selection=recipe.selection,

@@ -69,7 +69,10 @@ class DigestsBody(Body):
 
 
 class CatalogueBody(Body):
-    """Today's version of one recipe: its resolved text or both digests, and what is known beside them."""
+    """Today's version of one recipe: its resolved text or both digests, and what is known beside them.
+
+    What is absent stays as it was known for the same digests; empty `declared` or `floors` say that there are none.
+    """
 
     recipe: str | None = Field(None, description="the resolved recipe, YAML; both digests are computed from it")
     digests: DigestsBody | None = None
@@ -77,7 +80,7 @@ class CatalogueBody(Body):
     ref: Annotated[str, Field(max_length=256)] = ""
     time: AwareDatetime | None = None
     declared: dict[str, list[str]] | None = Field(None, description="checks that the recipe declares, by phase")
-    floors: dict[str, str] = Field(default_factory=dict, description="least figures, by name")
+    floors: dict[str, str] | None = Field(None, description="least figures, by name")
 
     def entry(self, name: str) -> Entry:
         """The same as the service takes it."""

@@ -438,11 +438,14 @@ class TestCatalogue:
         [
             pytest.param({}, False, id="nothing"),
             pytest.param({"ref": "refs/heads/other", "at": at(7)}, False, id="ref-and-time-only"),
-            pytest.param({"declared": None, "floors": {}, "text": "", "criteria": None}, False, id="silence"),
+            pytest.param(
+                {"commit": "", "declared": None, "floors": None, "text": "", "criteria": None}, False, id="silence"
+            ),
             pytest.param({"content_only": hexed("changed")}, True, id="digest"),
             pytest.param({"commit": "beef"}, True, id="commit"),
             pytest.param({"declared": ()}, True, id="declared-checks"),
             pytest.param({"floors": {"k8s": "1.33"}}, True, id="floors"),
+            pytest.param({"floors": {}}, True, id="no-floors"),
         ],
     )
     def test_only_news_are_appended(self, store: EvidenceStore, change: dict[str, object], *, appended: bool) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from app.core.canonical import recipe_digests
+from app.core.catalogue import completed
 from app.core.coordinate import Criteria
 from app.core.errors import InputError, RecipeInvalid
 from app.services.catalogue import CatalogueService, Entry, version_of
@@ -83,3 +84,54 @@ def test_a_push_says_what_changed_and_replace_retires_the_rest() -> None:
     inputs = store.inputs(NAME)
     assert inputs is not None
     assert inputs.catalogue[-1].retired
+
+
+KNOWN = version_of(
+    replace(READY, commit="c0ffee", ref="refs/heads/main", declared={"deployment": ["a"]}, floors={"a": ">= 100"}), NOW
+)
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        pytest.param(READY, id="only-digests"),
+        pytest.param(replace(READY, ref="refs/heads/other", at=NOW), id="ref-and-time"),
+        pytest.param(replace(READY, commit="c0ffee"), id="the-same-commit"),
+    ],
+)
+def test_a_push_that_says_nothing_new_of_the_same_digests_appends_nothing(silent: Entry) -> None:
+    assert completed(version_of(silent, NOW), KNOWN) is None
+
+
+def test_a_push_without_a_commit_keeps_where_the_digests_came_from() -> None:
+    full = completed(version_of(replace(READY, ref="refs/heads/other", floors={"a": ">= 200"}), NOW), KNOWN)
+    assert full is not None
+    assert (full.commit, full.ref, full.at) == ("c0ffee", "refs/heads/main", None)
+    assert full.floors == {"a": ">= 200"}
+
+
+def test_what_was_known_stays_when_it_is_absent_and_goes_when_it_is_empty() -> None:
+    kept = completed(version_of(replace(READY, commit="beef"), NOW), KNOWN)
+    cleared = completed(version_of(replace(READY, declared={}, floors={}), NOW), KNOWN)
+    assert kept is not None
+    assert cleared is not None
+    assert (kept.commit, kept.declared, kept.floors) == ("beef", (("deployment", "a"),), {"a": ">= 100"})
+    assert (cleared.commit, cleared.declared, cleared.floors) == ("c0ffee", (), {})
+
+
+def test_a_recipe_with_other_digests_takes_nothing_over() -> None:
+    other = completed(version_of(replace(READY, content_only="cc" * 32), NOW), KNOWN)
+    assert other is not None
+    assert (other.commit, other.declared, other.floors) == ("", None, {})
+
+
+def test_floors_that_are_cleared_stay_cleared_in_the_store() -> None:
+    store = MemoryStore()
+    pushing = service(store)
+    pushing.put([replace(READY, floors={"a": ">= 100"})], replace=False)
+    assert pushing.put([READY], replace=False).changed == ()
+    assert pushing.put([replace(READY, floors={})], replace=False).changed == ("ready",)
+    assert pushing.put([READY], replace=False).changed == ()
+    inputs = store.inputs("ready")
+    assert inputs is not None
+    assert [version.floors for version in inputs.catalogue] == [{"a": ">= 100"}, {}]

@@ -247,7 +247,7 @@ def catalogue_data(version: CatalogueVersion) -> Values:
         "ref": version.ref,
         "at": None if version.at is None else version.at.isoformat(),
         "declared": None if version.declared is None else [list(check) for check in version.declared],
-        "floors": dict(version.floors),
+        "floors": dict(version.floors or {}),
         "retired": version.retired,
         "criteria": None if version.criteria is None else asdict(version.criteria),
         "profileSelection": version.profile_selection,
