@@ -18,7 +18,7 @@ from app.core.errors import RecipeInvalid
 from app.core.explain import missing_for
 from app.core.grid import Member, Participant, Scope, build_grid, counted_by, participants
 from app.core.latest import latest_runs, precedence, version_group
-from app.core.names import Owner, sort_by_name
+from app.core.names import Named, Owner, sort_by_name
 from app.core.party import parties_of
 from app.core.staleness import (
     Match,
@@ -58,16 +58,22 @@ def corroborate(
     """
     rule = replace(rule, threshold=max(rule.threshold, CONFIRM_THRESHOLD))
     around = Surroundings(inputs, allowlist, tuple(earlier), rule, now)
-    runs, crowd = without_crowd(latest_runs(inputs.runs), around.knows)  # (1)
+    runs, crowd = without_crowd(latest_runs(inputs.runs), listed=around.lists, known=around.knows)  # (1)
     named = sort_by_name(inputs, runs, allowlist)  # (2)
     members = _members(named.kept, around)  # (3)
     combined = participants(members)  # (4)
     grids = _grids(members, combined, around)
     sources = standings_of(combined, around)  # (5)
-    identity = _identity(named.owner, named.kept)
+    identity = _identity(named.owner, named.kept, catalogued=bool(inputs.catalogue))
     who = _counted_as(members, rule.by)
-    speaking = [one.member for one in combined if one.member.listed and one.speaks]
-    digests = len({recipe_text_key(member.run, inputs.catalogue) for member in speaking})
+    counted = {(one.digest, one.source_id) for row in grids.combined.rows for one in row.signers if one.counts}
+    digests = len(
+        {
+            recipe_text_key(one.member.run, inputs.catalogue)
+            for one in combined
+            if one.member.listed and (one.member.run.digest, one.member.run.source_id) in counted
+        }
+    )
     state, current = grids.combined.state, grids.current.state if grids.current else None
     verdict = RecipeVerdict(
         recipe=inputs.recipe,
@@ -85,7 +91,7 @@ def corroborate(
         set_aside=named.set_aside,
         missing=(),
         remarks=(
-            *recipe_remarks(combined, around, state, current, digests),
+            *recipe_remarks(combined, around, state, current, digests, set_aside=_set_aside(runs, named)),
             *left_out_remark(crowd + inputs.strangers_left_out, grids.combined.left_out),
         ),
         confirming=len(counted_by(grids.combined, Bucket.PASS, who.voice)),
@@ -144,13 +150,20 @@ def _members(runs: Sequence[Run], around: Surroundings) -> tuple[Member, ...]:
     keys = {
         (run.digest, run.source_id): around.allowlist.signer_key(run.signer.issuer, run.signer.identity) for run in runs
     }
+    first_refs = {
+        key: around.allowlist.speaks_first(run.signer.issuer, run.signer.identity)
+        for run in runs
+        if listed[key := (run.digest, run.source_id)]
+    }
+    main_lines = {keys[key] for key, first in first_refs.items() if first}
     return tuple(
         Member(
             run=run,
             listed=listed[run.digest, run.source_id],
             signer_key=keys[run.digest, run.source_id],
             party=parties[listed[run.digest, run.source_id]][run.source_id],
-            first_ref=around.allowlist.speaks_first(run.signer.issuer, run.signer.identity),
+            beside_main=not first_refs.get((run.digest, run.source_id), True)
+            and keys[run.digest, run.source_id] in main_lines,
             retracted=(run.digest, run.source_id) in around.inputs.retracted,
             original=_first_of_chain(run, keys[run.digest, run.source_id], copies),
         )
@@ -168,12 +181,16 @@ def _counted_as(members: Iterable[Member], by: ConfirmBy) -> _Names:
 
 
 def _grids(members: Sequence[Member], combined: Sequence[Participant], around: Surroundings) -> _Grids:
-    """Combined, one strict grid a version, and the current one when the catalogue says what is current."""
+    """Combined, one strict grid a version, and the current one when the catalogue says what is current.
+
+    A version that only strangers ran, each of them many if they like, has no grid of its own.
+    """
     rule, version = around.rule, around.version
     declared = frozenset(version.declared or ()) if version else frozenset()
     groups: dict[tuple[str, str], list[Member]] = {}
     for member in members:
         groups.setdefault(version_group(member.run), []).append(member)
+    groups = {group: found for group, found in groups.items() if any(one.listed for one in found)}
     newest = {group: max(one.run.attested_at for one in found) for group, found in groups.items()}
     return _Grids(
         combined=build_grid(combined, Scope(rule, declared)),
@@ -207,10 +224,13 @@ class _Identity:
     selection: str
 
 
-def _identity(owner: Owner | None, kept: Sequence[Run]) -> _Identity:
-    """What the recipe is: its owner's word, else (strangers only) the record that the log saw first."""
+def _identity(owner: Owner | None, kept: Sequence[Run], *, catalogued: bool) -> _Identity:
+    """What the recipe is: its owner's word, else the record that the log saw first.
+
+    Of a recipe that the catalogue has, if only by its digests, no stranger says what it is.
+    """
     if owner is None:
-        if not kept:
+        if not kept or catalogued:
             return _Identity(None, None, "", "")
         first = min(kept, key=lambda run: (run.place, run.digest.hex, run.source_id))
         return _Identity(first.criteria, first.coordinate, first.profile, first.profile_selection)
@@ -230,6 +250,11 @@ def _first_of_chain(run: Run, signer_key: str, copies: Mapping[RunKey, Original]
     while found is not None and (before := copies.get((found.digest, found.source_id))) is not None:
         found = before
     return None if found is not None and found.signer_key == signer_key else found
+
+
+def _set_aside(runs: Iterable[Run], named: Named) -> tuple[Run, ...]:
+    kept = {(run.digest, run.source_id) for run in named.kept}
+    return tuple(run for run in runs if (run.digest, run.source_id) not in kept)
 
 
 def _reporting(grid: Grid) -> frozenset[str]:

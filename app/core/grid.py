@@ -11,7 +11,7 @@ from app.core.bundle import Run, TestOutcome
 from app.core.consensus import bucket, rollup, row_order, state_of
 from app.core.copies import Original
 from app.core.latest import precedence
-from app.core.strangers import shown_rows
+from app.core.strangers import Lane, lane_of, shown_rows
 from app.core.verdict import GRID_PHASES, Bucket, ConfirmBy, ConfirmRule, Grid, Row, SignerResult
 
 UNRECORDED_SKIP = "reason not recorded"
@@ -25,22 +25,18 @@ RowKey = tuple[str, str]
 class Member:
     """A run with all that decides its weight.
 
-    `listed` is False for strangers and for weightless records. `first_ref`: the ref speaks before other branches.
-    `original` is the run that this one copies, the first of its chain.
+    `listed` is False for strangers and for weightless records. `beside_main`: the run is a branch's, and its workflow
+    has a record of main, master, a release branch or a tag on this recipe. `original` is the run that this one copies,
+    the first of its chain.
     """
 
     run: Run
     listed: bool
     signer_key: str
     party: str
-    first_ref: bool
+    beside_main: bool
     retracted: bool
     original: Original | None
-
-    @property
-    def lane(self) -> tuple[str, bool]:
-        """A source's records of full weight and its weightless ones are two columns."""
-        return (self.run.source_id, bool(self.run.weightless))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,28 +61,25 @@ class Scope:
 def participants(members: Iterable[Member]) -> tuple[Participant, ...]:
     """The latest run of each lane, and for each listed signer the one of its refs that speaks.
 
-    Main, master, release branches and tags come before other branches, whatever the time: an edited workflow on a
-    branch never replaces their result (trust 6).
+    A branch beside main never speaks, whatever its time and whatever this grid is made for: an edited workflow on a
+    branch replaces no result of main, also where main has none of this version or digest (trust 6).
     """
-    latest: dict[tuple[str, bool], Member] = {}
+    latest: dict[Lane, Member] = {}
     for member in members:
-        held = latest.get(member.lane)
+        lane = lane_of(member.run)
+        held = latest.get(lane)
         if held is None or precedence(member.run) > precedence(held.run):
-            latest[member.lane] = member
+            latest[lane] = member
     speakers: dict[str, Member] = {}
     for member in latest.values():
-        if member.listed:
+        if member.listed and not member.beside_main:
             held = speakers.get(member.signer_key)
-            if held is None or _voice(member) > _voice(held):
+            if held is None or precedence(member.run) > precedence(held.run):
                 speakers[member.signer_key] = member
     return tuple(
-        Participant(member, speaks=not member.listed or speakers[member.signer_key] is member)
+        Participant(member, speaks=not member.listed or speakers.get(member.signer_key) is member)
         for _, member in sorted(latest.items())
     )
-
-
-def _voice(member: Member) -> tuple[bool, tuple[object, ...]]:
-    return (member.first_ref, precedence(member.run))
 
 
 def build_grid(taking_part: Sequence[Participant], scope: Scope) -> Grid:
@@ -148,7 +141,7 @@ def _row(key: RowKey, cells: Sequence[_Cell], scope: Scope) -> Row:
     passes = sum(cell.weight == "counted" and cell.result is Bucket.PASS for cell in weighed)
     fails = sum(cell.weight == "counted" and cell.result is Bucket.FAIL for cell in weighed)
     counted = [cell for cell in weighed if _puts_row_in_roll_up(cell)]
-    skips = [cell for cell in (counted or weighed) if cell.result is Bucket.NOT_RUN]
+    skips = [cell for cell in counted if cell.result is Bucket.NOT_RUN]  # a stranger's reason speaks for nobody
     return Row(
         phase=key[0],
         name=key[1],
@@ -227,7 +220,7 @@ def _count_parties_once(cells: Sequence[_Cell]) -> list[_Cell]:
 
 def _as_logged(cells: Sequence[_Cell]) -> list[int]:
     """Positions of the cells in the order in which the log saw their runs."""
-    return sorted(range(len(cells)), key=lambda i: (cells[i].member.run.place, cells[i].member.lane))
+    return sorted(range(len(cells)), key=lambda i: (cells[i].member.run.place, lane_of(cells[i].member.run)))
 
 
 def _signer_result(cell: _Cell) -> SignerResult:

@@ -49,6 +49,10 @@ class Surroundings:
         """The run's signer under today's list."""
         return self.allowlist.classify(run.signer.issuer, run.signer.identity)
 
+    def lists(self, run: Run) -> bool:
+        """Whether today's list has the signer."""
+        return self.classify(run).allowlisted
+
     def knows(self, run: Run) -> bool:
         """Whether today's list has the signer, or an earlier one had."""
         return self.classify(run).allowlisted or self.was_listed(run)
@@ -132,9 +136,15 @@ def _source_remarks(
 
 
 def recipe_remarks(
-    combined: Sequence[Participant], around: Surroundings, state: State, current: State | None, digests: int
+    combined: Sequence[Participant],
+    around: Surroundings,
+    state: State,
+    current: State | None,
+    digests: int,
+    *,
+    set_aside: Iterable[Run] = (),
 ) -> tuple[Remark, ...]:
-    """What a reader of the state alone has to know."""
+    """What a reader of the state alone has to know; a run that is set aside hides no failure of a removed signer."""
     found: list[Remark] = []
     if current is not None and current is not state:
         found.append(stale_digest(state.value, current.value, digests))
@@ -142,10 +152,11 @@ def recipe_remarks(
     found.extend(
         copy_of(one.member.original, one.member.run.source) for one in combined if one.speaks and one.member.original
     )
-    for one in combined:
-        run = one.member.run
-        if not run.weightless and around.was_listed(run) and (failed := failed_checks(run)):
-            found.append(failure_of_removed_signer(run, failed))
+    found.extend(
+        failure_of_removed_signer(run, failed)
+        for run in (*(one.member.run for one in combined), *set_aside)
+        if not run.weightless and around.was_listed(run) and (failed := failed_checks(run))
+    )
     return tuple(found)
 
 

@@ -1,7 +1,8 @@
 """How much of what strangers report is looked at: anybody can sign, so anybody could fill a page or slow a verdict.
 
-Sources that are on the list, or were once, are never left out; nothing of a stranger's weighs anything. What is left
-out stays stored and listed as evidence, and a remark says that it is there.
+Runs of listed sources are all looked at. Of what has no weight (strangers' runs, and those of a listed workflow that
+anybody may call) the newest run of a source is; a source that was on the list once is never left out. What is left out
+stays stored and listed as evidence, and a remark says that it is there.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,32 +12,45 @@ from typing import Final, TypeVar
 from app.core.bundle import Run
 from app.core.latest import precedence
 from app.core.latest import reduced as without_superseded
-from app.core.verdict import RecipeInputs, Remark
+from app.core.verdict import NameClaim, PrintSighting, RecipeInputs, Remark
 
 MAX_STRANGERS: Final = 25
-"""Unlisted sources of one recipe that its verdict shows, those with the newest runs."""
+"""Sources of one recipe without weight that its verdict shows, those with the newest runs."""
 MAX_REPORTED_ROWS: Final = 200
 """Checks of one grid that only unlisted sources report and that are shown, first in row order."""
 LEFT_OUT: Final = "strangers-left-out"
 
+Lane = tuple[str, bool]
+"""(source id, weightless)."""
+
 Key = TypeVar("Key")
 
 
-def without_crowd(runs: Iterable[Run], known: Callable[[Run], bool]) -> tuple[tuple[Run, ...], int]:
-    """(`runs` without those of all but the newest strangers, how many sources were left out).
+def without_crowd(
+    runs: Iterable[Run], *, listed: Callable[[Run], bool], known: Callable[[Run], bool]
+) -> tuple[tuple[Run, ...], int]:
+    """(`runs` without what has no weight and is not shown, how many strangers are left out whole).
 
-    `known` says whether a run's signer is on the list or was once.
+    `listed` says whether today's list has the signer, `known` whether any list ever had him. All runs of listed signers
+    stay; of the others the newest, and of those that nobody ever knew only the newest few. The runs that somebody else
+    may have made in a signer's name (weightless ones) are a stranger of their own.
     """
     every = tuple(runs)
-    newest: dict[str, Run] = {}
+    newest: dict[Lane, Run] = {}
     for run in every:
-        if not known(run):
-            held = newest.get(run.source_id)
+        if run.weightless or not listed(run):
+            held = newest.get(lane_of(run))
             if held is None or precedence(run) > precedence(held):
-                newest[run.source_id] = run
-    crowd = sorted(newest.values(), key=lambda run: (*precedence(run), run.source_id), reverse=True)
-    left_out = {run.source_id for run in crowd[MAX_STRANGERS:]}
-    return tuple(run for run in every if run.source_id not in left_out), len(left_out)
+                newest[lane_of(run)] = run
+    nobodies = [(*precedence(run), *lane, lane) for lane, run in newest.items() if run.weightless or not known(run)]
+    left_out = {lane for *_, lane in sorted(nobodies, reverse=True)[MAX_STRANGERS:]}
+    kept = tuple(run for run in every if lane_of(run) not in left_out and newest.get(lane_of(run), run) == run)
+    return kept, len(left_out)
+
+
+def lane_of(run: Run) -> Lane:
+    """A source's runs of full weight and its weightless ones are two columns."""
+    return (run.source_id, bool(run.weightless))
 
 
 def reduced(inputs: RecipeInputs, known: Callable[[str, str], bool]) -> RecipeInputs:
@@ -46,19 +60,25 @@ def reduced(inputs: RecipeInputs, known: Callable[[str, str], bool]) -> RecipeIn
     every list that was in force: what a stranger claims or shows first counts for nothing.
     """
     thin = without_superseded(inputs)
-    runs, left_out = without_crowd(thin.runs, lambda run: known(run.signer.issuer, run.signer.identity))
+
+    def knows(run: Run) -> bool:
+        return known(run.signer.issuer, run.signer.identity)
+
+    runs, left_out = without_crowd(thin.runs, listed=knows, known=knows)
     prints = {one for run in runs for one in run.prints}
     there = {run.source_id for run in runs}
     return replace(
         thin,
         runs=runs,
         strangers_left_out=thin.strangers_left_out + left_out,
-        sightings=tuple(
-            seen for seen in thin.sightings if known(seen.issuer, seen.identity) and (seen.kind, seen.value) in prints
-        ),
-        claims=tuple(claim for claim in thin.claims if known(claim.issuer, claim.identity)),
+        sightings=tuple(seen for seen in thin.sightings if _weighs(seen, known) and (seen.kind, seen.value) in prints),
+        claims=tuple(claim for claim in thin.claims if _weighs(claim, known)),
         run_counts={source: runs for source, runs in thin.run_counts.items() if source in there},
     )
+
+
+def _weighs(said: PrintSighting | NameClaim, known: Callable[[str, str], bool]) -> bool:
+    return not said.weightless and known(said.issuer, said.identity)
 
 
 def shown_rows(keys: Sequence[Key], listed: Mapping[Key, bool]) -> tuple[Key, ...]:
@@ -81,7 +101,7 @@ def left_out_remark(sources: int, rows: int) -> tuple[Remark, ...]:
     return (
         Remark(
             LEFT_OUT,
-            f"not shown: {sources} more sources that are on no list, {rows} more checks that only such sources report",
+            f"not shown: {sources} more sources without weight, {rows} more checks that only such sources report",
             {"sources": str(sources), "checks": str(rows)},
         ),
     )

@@ -20,6 +20,7 @@ from app.ports.kept import (
     RecipeSummary,
     Record,
     RecordFilter,
+    Weighing,
 )
 
 Project = Callable[[RecipeInputs], RecipeVerdict]
@@ -105,9 +106,13 @@ class EvidenceStore(Protocol):
     def inputs(self, recipe: str, /, *, as_of: datetime | None = None, strangers: bool = False) -> RecipeInputs | None:
         """What one recipe's verdict depends on; None for a recipe that nobody named (by then, with `as_of`).
 
-        Of sources that no list ever had only the newest `core.strangers.MAX_STRANGERS` are there, the others as a
-        number; with `strangers` all of them, as a list asks that was never in force. A past time has all of them too.
+        Of what has no weight only the newest run of each of `core.strangers.MAX_STRANGERS` sources is there, the other
+        sources as a number; with `strangers` everything, as a list asks that was never in force. A past time has
+        everything too.
         """
+
+    def inputs_with(self, run: Run, /) -> RecipeInputs:
+        """What the verdict of the run's recipe would depend on, were it kept."""
 
     def revision(self, recipe: str, /) -> int | None:
         """The recipe's revision, cheap to ask; None when unknown."""
@@ -126,8 +131,14 @@ class EvidenceStore(Protocol):
     def activate_allowlist(self, version: AllowlistVersion, /, *, project: Project, classify: Classify) -> bool:
         """Put a version into force and re-classify everything; False when it already is in force."""
 
-    def reproject(self, mark: str, /, *, project: Project) -> bool:
-        """Compute every recipe anew unless `mark` (the rules that weigh) made what is there; whether it did."""
+    def reproject(self, mark: str, /, *, project: Project, weighing: Weighing) -> bool:
+        """Compute every recipe anew unless `mark` (the rules that weigh) made what is there; whether it did.
+
+        When it did, an event keeps the settings that weigh from now on.
+        """
+
+    def weighings(self) -> tuple[Weighing, ...]:
+        """The settings that weighed, oldest first; the last ones made what is there."""
 
     def allowlist_in_force(self) -> str | None:
         """The bare hex sha256 of the list in force, cheap to ask; None before the first one."""

@@ -299,9 +299,7 @@ class IngestService:
             return judged
         inputs = self.store.inputs(verdict.run.recipe)
         before = self.verdicts.project(inputs) if inputs else None
-        base = inputs or RecipeInputs(recipe=verdict.run.recipe, runs=())
-        after = self.verdicts.project(replace(base, runs=(*base.runs, verdict.run)))
-        return replace(judged, before=before, after=after)
+        return replace(judged, before=before, after=self.verdicts.project(self.store.inputs_with(verdict.run)))
 
     def _already_kept(self, artifact: Artifact, request: IngestRequest, received: Received) -> Stored | None:
         """The answer for exactly this artifact and its only signature, when no pointer claim is left to check.

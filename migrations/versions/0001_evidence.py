@@ -16,7 +16,7 @@ depends_on = None
 _JSON = sa.JSON().with_variant(postgresql.JSONB(astext_type=sa.Text()), "postgresql")
 _INSTANT = sa.DateTime(timezone=True)
 _KEY = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-_CROWD = sa.text("scope = 'source' AND NOT known")
+_CROWD = sa.text("scope = 'source' AND NOT weighs")
 
 APPEND_ONLY = ("events", "texts")
 
@@ -244,7 +244,7 @@ def upgrade() -> None:
     op.create_table(
         "latest",
         sa.Column("recipe", sa.Text(), nullable=False),
-        sa.Column("known", sa.Boolean(), nullable=False),
+        sa.Column("weighs", sa.Boolean(), nullable=False),
         sa.Column("scope", sa.String(length=8), nullable=False),
         sa.Column("source_id", sa.String(length=64), nullable=False),
         sa.Column("key", sa.String(length=32), nullable=False),
@@ -255,12 +255,12 @@ def upgrade() -> None:
         sa.CheckConstraint("scope IN ('run', 'source')", name=op.f("ck_latest_scope_known")),
         sa.ForeignKeyConstraint(["record_id"], ["records.id"], name=op.f("fk_latest_record_id_records")),
         sa.ForeignKeyConstraint(["source_id"], ["sources.id"], name=op.f("fk_latest_source_id_sources")),
-        sa.PrimaryKeyConstraint("recipe", "scope", "known", "source_id", "key", name=op.f("pk_latest")),
+        sa.PrimaryKeyConstraint("recipe", "scope", "weighs", "source_id", "key", name=op.f("pk_latest")),
     )
     op.create_index(
         "ix_latest_crowd",
         "latest",
-        ["recipe", "attested_at", "logged_at", "digest", "source_id"],
+        ["recipe", "attested_at", "logged_at", "digest", "source_id", "key"],
         unique=False,
         sqlite_where=_CROWD,
         postgresql_where=_CROWD,
@@ -268,7 +268,7 @@ def upgrade() -> None:
     op.create_table(
         "name_claims",
         sa.Column("recipe", sa.Text(), nullable=False),
-        sa.Column("known", sa.Boolean(), nullable=False),
+        sa.Column("weighs", sa.Boolean(), nullable=False),
         sa.Column("key", sa.String(length=32), nullable=False),
         sa.Column("record_id", _KEY, nullable=False),
         sa.Column("logged_at", _INSTANT, nullable=False),
@@ -276,7 +276,7 @@ def upgrade() -> None:
         sa.Column("log_index", sa.BigInteger(), nullable=False),
         sa.Column("digest", sa.String(length=64), nullable=False),
         sa.ForeignKeyConstraint(["record_id"], ["records.id"], name=op.f("fk_name_claims_record_id_records")),
-        sa.PrimaryKeyConstraint("recipe", "known", "key", name=op.f("pk_name_claims")),
+        sa.PrimaryKeyConstraint("recipe", "weighs", "key", name=op.f("pk_name_claims")),
     )
     op.create_table(
         "results",
@@ -309,9 +309,9 @@ def upgrade() -> None:
         sa.Column("kind", sa.String(length=16), nullable=False),
         sa.Column("record_id", _KEY, nullable=False),
         sa.Column("recipe", sa.Text(), nullable=False),
-        sa.Column("known", sa.Boolean(), nullable=False),
+        sa.Column("weighs", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(["record_id"], ["records.id"], name=op.f("fk_run_prints_record_id_records")),
-        sa.PrimaryKeyConstraint("value", "known", "kind", "record_id", name=op.f("pk_run_prints")),
+        sa.PrimaryKeyConstraint("value", "weighs", "kind", "record_id", name=op.f("pk_run_prints")),
     )
     for table in APPEND_ONLY:
         _forbid_change(table)

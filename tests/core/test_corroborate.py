@@ -297,6 +297,14 @@ def test_weightless_record_is_reported_and_replaces_nothing() -> None:
     assert found.sources[2].remarks[0].message == f"has no weight: {CALLED}"
 
 
+def test_of_what_anybody_may_have_signed_in_a_listed_name_the_newest_is_shown() -> None:
+    called = [make_run(workflow(), days=days, version=f"v9.0.{days}", weightless=CALLED) for days in range(1, 40)]
+    found = verdict_of([make_run(workflow(), days=50), *called], patterns=[PATTERN])
+    assert [grid.aicr_version for grid in found.versions] == ["v1.0.0"]
+    assert [(one.weightless, one.aicr_version) for one in found.sources] == [("", "v1.0.0"), (CALLED, "v9.0.1")]
+    assert found.state is State.SINGLE
+
+
 def test_weightless_record_alone_confirms_nothing() -> None:
     found = verdict_of([make_run(workflow(), weightless=CALLED), make_run(ANN)], ANN, patterns=[PATTERN])
     assert (found.state, found.confirming, found.reported) == (State.SINGLE, 1, 1)
@@ -336,6 +344,39 @@ def test_failures_on_a_branch_stay_visible() -> None:
     }
     assert "branch-failure" in codes(found, BRANCH)
     assert "branch-failure" not in codes(found, workflow())
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        pytest.param(make_run(workflow(), "failed", days=20, recipe_digest=OLDER), id="older digest"),
+        pytest.param(make_run(workflow(), "failed", days=20, hardware_matched=False), id="other hardware"),
+        pytest.param(make_run(workflow(), "passed", days=20, recipe_digest=OLDER), id="older digest, passed"),
+    ],
+)
+def test_a_branch_beside_main_speaks_in_no_current_grid(main: Run) -> None:
+    """Main said nothing about today's recipe; a branch does not speak for it."""
+    runs = [main, make_run(BRANCH, days=1), make_run(ANN)]
+    found = verdict_of(runs, ANN, patterns=[PATTERN], catalogue=[version()])
+    assert found.current is not None
+    assert found.current_state is State.SINGLE
+    assert {one.source: one.weight for one in found.current.rows[0].signers} == {
+        ANN.slug: "counted",
+        BRANCH.slug: "same-signer",
+    }
+
+
+def test_a_branch_beside_main_confirms_no_version_of_its_own() -> None:
+    runs = [
+        make_run(workflow(), "failed", days=20),
+        make_run(BRANCH, version="v2.0.0"),
+        make_run(ANN, version="v2.0.0"),
+    ]
+    found = verdict_of(runs, ANN, patterns=[PATTERN])
+    assert [(grid.aicr_version, grid.state) for grid in found.versions] == [
+        ("v2.0.0", State.SINGLE),
+        ("v1.0.0", State.FAILING),
+    ]
 
 
 def test_a_branch_alone_speaks() -> None:
@@ -564,7 +605,61 @@ def test_removed_failing_signer_leaves_a_trace_and_no_weight() -> None:
     assert [one.value for one in after.staleness] == ["UNKNOWN_CURRENT", "SIGNER_REMOVED"]
 
 
+def test_a_removed_owner_of_the_name_leaves_its_failure_behind() -> None:
+    """Without its first signer the name means the other recipe; the failure that vanishes from the grid is told."""
+    aks = Criteria("aks", "h100", "ubuntu", "training")
+    failed = make_run(ANN, "failed", criteria=aks, selection="gpu-stack=operator", days=5)
+    passed = [make_run(who, criteria=aks, selection="gpu=stack-operator", days=1) for who in (BOB, CY)]
+    before = verdict_of([failed, *passed], ANN, BOB, CY, recipe=failed.recipe)
+    after = verdict_of([failed, *passed], BOB, CY, recipe=failed.recipe, earlier=[listing(ANN, BOB, CY)])
+    assert (before.state, after.state) == (State.FAILING, State.CONFIRMED)
+    assert [one.source for one in after.set_aside] == [ANN.slug]
+    assert [one.data["source"] for one in after.remarks if one.code == "failure-of-removed-signer"] == [ANN.slug]
+
+
 # --- catalogue and current state -------------------------------------------------------------------
+
+
+def test_no_stranger_says_what_a_catalogued_recipe_is() -> None:
+    """The catalogue may know a recipe by its digests alone."""
+    other = Criteria("eks-ubuntu", "h100", "", "training", "kubeflow")
+    run = make_run(STRANGER, criteria=other, recipe=RECIPE)
+    assert verdict_of([run], ANN).criteria == other
+    found = verdict_of([run], ANN, catalogue=[version()])
+    assert (found.criteria, found.coordinate, found.state) == (None, None, State.UNTESTED)
+
+
+def test_the_digests_that_a_state_rests_on_are_those_of_counted_runs() -> None:
+    retracted = make_run(ANN, recipe_digest=OLDER)
+    found = verdict_of(
+        [retracted, make_run(BOB)], ANN, BOB, retracted={(retracted.digest, retracted.source_id): "wrong cluster"}
+    )
+    assert (found.state, found.digests) == (State.SINGLE, 1)
+
+
+def test_a_version_that_only_strangers_ran_has_no_grid() -> None:
+    runs = [make_run(STRANGER, days=days, version=f"v9.0.{days}") for days in range(1, 40)]
+    found = verdict_of([*runs, make_run(ANN)], ANN)
+    assert [grid.aicr_version for grid in found.versions] == ["v1.0.0"]
+    assert [one.aicr_version for one in found.sources] == ["v1.0.0", "v9.0.1"]
+    assert "strangers-left-out" not in [remark.code for remark in found.remarks]
+
+
+@pytest.mark.parametrize(
+    ("listed", "stranger", "reasons"),
+    [
+        pytest.param("passed", "skipped", (), id="a stranger's reason speaks for nobody"),
+        pytest.param("skipped", "failed", ("no such driver",), id="the listed source's does"),
+    ],
+)
+def test_why_a_check_was_skipped_is_said_by_those_who_count(
+    listed: str, stranger: str, reasons: tuple[str, ...]
+) -> None:
+    runs = [
+        make_run(ANN, {CHECK: "passed", DRA: listed}, skip_reason="no such driver"),
+        make_run(STRANGER, {DRA: stranger}, skip_reason="do not run this"),
+    ]
+    assert row_of(verdict_of(runs, ANN), DRA).skip_reasons == reasons
 
 
 def test_declared_check_that_nobody_ran_is_untested() -> None:

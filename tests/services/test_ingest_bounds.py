@@ -20,7 +20,7 @@ from app.services.flights import Flights
 from app.services.ingest import IngestLimits, IngestService
 from app.services.ingest_types import IngestRequest, IngestResult, Judged, Stored
 from tests.support.memory_store import MemoryStore
-from tests.support.stored_runs import OCTOCAT, at, make_run
+from tests.support.stored_runs import DEV_ONE, OCTOCAT, PASS, at, make_run
 from tests.support.stores import RULES
 
 STRANGER = SignerIdentity("https://issuer.example.org", "stranger@example.org")
@@ -265,6 +265,21 @@ class TestTheQuotaOfStrangers:
             with pytest.raises(QuotaExceeded):
                 it.service.submit(it.request_of(weightless(3)))
             assert isinstance(it.service.submit(it.request_of(make_run(4, OCTOCAT))), Stored)
+
+    def test_a_dry_run_knows_a_copy(self) -> None:
+        """What it promises is what the real run gives: the data was shown under another recipe first."""
+        with world(IngestLimits(60)) as it:
+            original = make_run(1, OCTOCAT, results=PASS, recipe="gb200-oke-ubuntu-inference")
+            copy = make_run(2, DEV_ONE, results=PASS, prints=original.prints)
+            it.service.submit(it.request_of(original))
+            it.service.submit(it.request_of(make_run(3, OCTOCAT, results=PASS)))
+            promised = it.service.submit(it.request_of(copy, dry_run=True))
+            assert isinstance(promised, Judged)
+            assert promised.before is not None
+            assert promised.after is not None
+            assert (promised.before.state, promised.after.state) == ("SINGLE", "SINGLE")
+            it.service.submit(it.request_of(copy))
+            assert [line.verdict["state"] for line in it.store.summaries() if line.recipe == copy.recipe] == ["SINGLE"]
 
     def test_judging_alone_needs_no_room(self) -> None:
         with world(IngestLimits(60, unlisted_quota=1)) as it:

@@ -70,6 +70,10 @@ class MemoryReads(MemoryState):
                 return inputs if recipe in self._state.lines else None
             return inputs if inputs.runs or inputs.catalogue else None
 
+    def inputs_with(self, run: Run, /) -> RecipeInputs:
+        with self._lock:
+            return self._inputs(run.recipe, None, joined=run)
+
     def revision(self, recipe: str, /) -> int | None:
         line = self._state.lines.get(recipe)
         return None if line is None else line.revision

@@ -29,6 +29,7 @@ from app.ports import (
     Received,
     RecipeSummary,
     Record,
+    Weighing,
 )
 from tests.support.memory_attempts import MemoryAttempts
 
@@ -67,6 +68,7 @@ class MemoryState(MemoryAttempts):
         self._texts: dict[str, bytes] = {}
         self._state = State()
         self._projected_by = ""
+        self._weighings: list[Weighing] = []
 
     def _add(self, number: int, run: Run, reference: str, classify: Classify) -> None:
         self._state.records[number] = (run, reference, {})
@@ -80,7 +82,8 @@ class MemoryState(MemoryAttempts):
             self._state.standing[run.source_id] = listing._replace(known=known or listing.known)
 
     def _knows(self, issuer: str, identity: str) -> bool:
-        return self._state.standing[canonical_source_id(issuer, identity)].known
+        source = canonical_source_id(issuer, identity)
+        return source in self._state.standing and self._state.standing[source].known
 
     def _locate(self, digest: Digest, received: Received) -> None:
         key = (digest.hex, received.reference)
@@ -114,10 +117,13 @@ class MemoryState(MemoryAttempts):
         self._events.append(Event(len(self._events) + 1, at, kind, data))
         return len(self._events)
 
-    def _inputs(self, recipe: str, as_of: datetime | None, *, strangers: bool = False) -> RecipeInputs:
+    def _inputs(
+        self, recipe: str, as_of: datetime | None, *, strangers: bool = False, joined: Run | None = None
+    ) -> RecipeInputs:
         then = instant(as_of)
         known = [run for run in self._runs() if run.received_at <= then]
         mine = tuple(run for run in known if run.recipe == recipe)
+        mine = (*mine, *([joined] if joined else ()))
         catalogue = [v for v in self._state.catalogue if v.recipe == recipe and v.recorded_at <= then]
         catalogue = [*(replace(v, text="") for v in catalogue[:-1]), *catalogue[-1:]]
         holding = [s for s in self._state.spans if s["since"] <= then and (s["until"] is None or s["until"] > then)]
@@ -151,6 +157,7 @@ class MemoryState(MemoryAttempts):
         listing = self._state.standing[run.source_id]
         seen = [location for (digest, _), location in self._state.locations.items() if digest == run.digest.hex]
         twins = [r for r in self._runs() if (r.recipe, r.source_id) == (run.recipe, run.source_id)]
+        twins = [r for r in twins if bool(r.weightless) == bool(run.weightless)]
         return Record(
             run=run,
             id=number,

@@ -25,6 +25,9 @@ from app.core.refs import Digest
 MAX_INDEXED_CHARS = 512
 """PostgreSQL's index rows end at 2,704 bytes; 512 characters are at most 2,048."""
 
+WEIGHTLESS = "weightless"
+"""The key in `latest` of a source's column of weightless runs; the other column has the empty key."""
+
 Values = dict[str, Any]
 
 _CATALOGUE_DETAIL = ("commit", "ref", "at", "declared", "floors", "criteria", "profileSelection")
@@ -130,30 +133,33 @@ def figure_values(record_id: int, run: Run) -> list[Values]:
     ]
 
 
-def print_values(record_id: int, run: Run, *, known: bool) -> list[Values]:
+def print_values(record_id: int, run: Run, *, weighs: bool) -> list[Values]:
     """Rows of `run_prints`."""
     return [
-        {"value": value, "kind": kind, "record_id": record_id, "recipe": run.recipe, "known": known}
+        {"value": value, "kind": kind, "record_id": record_id, "recipe": run.recipe, "weighs": weighs}
         for kind, value in sorted(set(run.prints))
     ]
 
 
-def latest_values(record_id: int, run: Run, *, known: bool) -> list[Values]:
+def latest_values(record_id: int, run: Run, *, weighs: bool) -> list[Values]:
     """The rows of `latest` that a run may become, one a scope."""
     attested_at, logged_at, digest = precedence(run)
     row = {
         "recipe": run.recipe,
-        "known": known,
+        "weighs": weighs,
         "source_id": run.source_id,
         "record_id": record_id,
         "attested_at": attested_at,
         "logged_at": logged_at,
         "digest": digest,
     }
-    return [row | {"scope": "run", "key": hashed(*retention_key(run))}, row | {"scope": "source", "key": ""}]
+    return [
+        row | {"scope": "run", "key": hashed(*retention_key(run))},
+        row | {"scope": "source", "key": WEIGHTLESS if run.weightless else ""},
+    ]
 
 
-def claim_values(record_id: int, run: Run, *, known: bool) -> Values:
+def claim_values(record_id: int, run: Run, *, weighs: bool) -> Values:
     """The row of `name_claims` that a run may become; grouped as in `core.latest.earliest_claims`."""
     c = run.criteria
     key = hashed(
@@ -164,7 +170,7 @@ def claim_values(record_id: int, run: Run, *, known: bool) -> Values:
     )
     return {
         "recipe": run.recipe,
-        "known": known,
+        "weighs": weighs,
         "key": key,
         "record_id": record_id,
         "logged_at": run.logged_at,

@@ -41,20 +41,29 @@ _CHUNK = 500
 # Statements that an ingest runs are made once: building one costs more than running it.
 _OF_RECIPE: sa.BindParameter[str] = sa.bindparam("recipe")
 _NEWEST = (
-    sa.select(*RUN_COLUMNS, latest.c.known)
+    sa.select(*RUN_COLUMNS, latest.c.weighs)
     .join(latest, latest.c.record_id == records.c.id)
     .join(sources, sources.c.id == records.c.source_id)
     .where(latest.c.recipe == _OF_RECIPE, latest.c.scope == "run")
 )
 _CROWD_SHOWN = (
-    sa.select(latest.c.source_id)
+    sa.select(latest.c.record_id, latest.c.weighs)
     .where(latest.c.recipe == _OF_RECIPE, CROWD)
-    .order_by(latest.c.attested_at.desc(), latest.c.logged_at.desc(), latest.c.digest.desc(), latest.c.source_id.desc())
+    .order_by(
+        latest.c.attested_at.desc(),
+        latest.c.logged_at.desc(),
+        latest.c.digest.desc(),
+        latest.c.source_id.desc(),
+        latest.c.key.desc(),
+    )
     .limit(MAX_STRANGERS)
+    .subquery()
 )
 _NEWEST_SHOWN = sa.union_all(
-    _NEWEST.where(latest.c.known.is_(sa.true())),
-    _NEWEST.where(latest.c.known.is_(sa.false()), latest.c.source_id.in_(_CROWD_SHOWN)),
+    _NEWEST.where(latest.c.weighs.is_(sa.true())),
+    sa.select(*RUN_COLUMNS, _CROWD_SHOWN.c.weighs)
+    .join(_CROWD_SHOWN, _CROWD_SHOWN.c.record_id == records.c.id)
+    .join(sources, sources.c.id == records.c.source_id),
 )
 _CROWD_COUNTED = sa.select(sa.func.count()).select_from(latest).where(latest.c.recipe == _OF_RECIPE, CROWD)
 _COUNTS = sa.select(recipe_sources.c.source_id, recipe_sources.c.runs).where(
@@ -87,8 +96,8 @@ _CLAIMED = (
     .join(sources, sources.c.id == records.c.source_id)
     .where(name_claims.c.recipe == _OF_RECIPE)
 )
-_SIGHTED_KNOWN = _SIGHTED.where(run_prints.c.known)
-_CLAIMED_KNOWN = _CLAIMED.where(name_claims.c.known)
+_SIGHTED_WEIGHTY = _SIGHTED.where(run_prints.c.weighs)
+_CLAIMED_WEIGHTY = _CLAIMED.where(name_claims.c.weighs)
 _VANISHED = sa.select(disappearances.c.digest).where(
     disappearances.c.digest.in_(sa.bindparam("digests", expanding=True))
 )
@@ -113,14 +122,14 @@ def known_inputs(
     return _whole_inputs(connection, recipe) if strangers else recipe_inputs(connection, recipe)
 
 
-def recipe_inputs(connection: Connection, recipe: str) -> RecipeInputs:
-    """The inputs of a recipe now, thinned as `core.strangers.reduced` says."""
+def recipe_inputs(connection: Connection, recipe: str, *, joined: Run | None = None) -> RecipeInputs:
+    """The inputs of a recipe now, thinned as `core.strangers.reduced` says; with `joined` as if it were kept."""
     named = {"recipe": recipe}
     rows = connection.execute(_NEWEST_SHOWN, named).mappings().all()
     left_out = 0
-    if len({row["source_id"] for row in rows if not row["known"]}) == MAX_STRANGERS:
+    if sum(not row["weighs"] for row in rows) == MAX_STRANGERS:
         left_out = int(connection.scalar(_CROWD_COUNTED, named) or 0) - MAX_STRANGERS
-    inputs = _inputs(connection, recipe, rows, sighted=_SIGHTED_KNOWN, claimed=_CLAIMED_KNOWN)
+    inputs = _inputs(connection, recipe, rows, sighted=_SIGHTED_WEIGHTY, claimed=_CLAIMED_WEIGHTY, joined=joined)
     return replace(inputs, strangers_left_out=left_out)
 
 
@@ -137,8 +146,9 @@ def _inputs(
     *,
     sighted: sa.Select[Any],
     claimed: sa.Select[Any],
+    joined: Run | None = None,
 ) -> RecipeInputs:
-    runs = complete(connection, rows)
+    runs = (*complete(connection, rows), *([joined] if joined else ()))
     counted = {"recipe": recipe, "source_ids": sorted({run.source_id for run in runs})}
     return RecipeInputs(
         recipe=recipe,

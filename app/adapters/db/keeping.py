@@ -88,8 +88,9 @@ class Keeping:
         # Prints before recipes, each in order: two transactions never wait for each other, and while the locks of its
         # prints are held nobody else can add a recipe to those that share them.
         self._database.lock(connection, [f"print:{kind}:{value}" for kind, value in run.prints])
-        # A stranger's print makes nobody a copy, however many recipes have it.
-        others = sharing_prints(connection, run) if self._classify(run).known else frozenset()
+        # A print without weight makes nobody a copy, however many recipes have it.
+        weighs = not run.weightless and self._classify(run).known
+        others = sharing_prints(connection, run) if weighs else frozenset()
         self._database.lock(connection, [f"recipe:{name}" for name in (run.recipe, *others)])
         if _is_known(connection, run):
             return _as_before(connection, run)

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from app.adapters.db import codec
 from app.adapters.db.events import insert_for, keep_texts
 from app.adapters.db.inputs import recipe_inputs
+from app.adapters.db.records import RUN_COLUMNS
 from app.adapters.db.tables import (
     figures,
     latest,
@@ -34,6 +35,7 @@ from app.core.summary import summarize
 from app.core.verdict import RecipeVerdict
 from app.ports import Classify, Project, RecipeSummary
 
+_CHUNK = 500
 CLAIM_ORDER = ("logged_at", "log_id", "log_index", "digest")
 """The order of `core.bundle.LogPlace`, then the digest."""
 
@@ -45,9 +47,15 @@ _SHARING = (
     .distinct()
     .where(
         run_prints.c.value.in_(sa.bindparam("values", expanding=True)),
-        run_prints.c.known,
+        run_prints.c.weighs,
         run_prints.c.recipe != sa.bindparam("recipe"),
     )
+)
+_RUNS_OF_SOURCE = (
+    sa.select(*RUN_COLUMNS)
+    .join(sources, sources.c.id == records.c.source_id)
+    .where(records.c.source_id == sa.bindparam("source_id"))
+    .order_by(records.c.id)
 )
 _STORED_SOURCES = sa.select(sources.c.id, sources.c.known).where(sources.c.id.in_(sa.bindparam("ids", expanding=True)))
 
@@ -72,15 +80,7 @@ def add_records(connection: Connection, arrivals: Sequence[Arrival], *, classify
     )
     _insert_all(connection, results, (row for a in arrivals for row in codec.result_values(a.id, a.run)))
     _insert_all(connection, figures, (row for a in arrivals for row in codec.figure_values(a.id, a.run)))
-    _insert_all(
-        connection,
-        run_prints,
-        (row for a in arrivals for row in codec.print_values(a.id, a.run, known=known[a.run.source_id])),
-    )
-    _advance_latest(
-        connection, [row for a in arrivals for row in codec.latest_values(a.id, a.run, known=known[a.run.source_id])]
-    )
-    _advance_claims(connection, [codec.claim_values(a.id, a.run, known=known[a.run.source_id]) for a in arrivals])
+    _show(connection, [_Weighed(a.id, a.run, known[a.run.source_id]) for a in arrivals])
     counted = Counter((run.recipe, run.source_id) for run in runs)
     connection.execute(
         _counting(connection.dialect.name),
@@ -118,7 +118,7 @@ def touch(connection: Connection, digest: str) -> None:
 
 
 def sharing_prints(connection: Connection, run: Run) -> frozenset[str]:
-    """The other recipes that hold a known source's run with a print of this one: their verdicts depend on it too."""
+    """The other recipes that hold a run of weight with a print of this one: their verdicts depend on it too."""
     values = sorted({value for _, value in run.prints})
     if not values:
         return frozenset()
@@ -126,10 +126,13 @@ def sharing_prints(connection: Connection, run: Run) -> frozenset[str]:
 
 
 def become_known(connection: Connection, source_id: str) -> None:
-    """From now on this source is never left out: a list has it."""
-    theirs = sa.select(records.c.id).where(records.c.source_id == source_id)
+    """From now on this source is never left out: a list has it. What it showed and claimed before counts as well."""
+    rows = connection.execute(_RUNS_OF_SOURCE, {"source_id": source_id}).mappings().all()
+    ids = [row["id"] for row in rows]
     for table in (latest, name_claims, run_prints):
-        connection.execute(table.update().where(table.c.record_id.in_(theirs)).values(known=True))
+        for first in range(0, len(ids), _CHUNK):
+            connection.execute(table.delete().where(table.c.record_id.in_(ids[first : first + _CHUNK])))
+    _show(connection, [_Weighed(row["id"], codec.run_of(row), known=True) for row in rows])
 
 
 def known_recipes(connection: Connection) -> tuple[str, ...]:
@@ -158,6 +161,27 @@ def _add_sources(connection: Connection, runs: Iterable[Run], classify: Classify
     if rows:
         connection.execute(_new_sources(connection.dialect.name), rows)
     return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """A (light) run under its record's id, and whether a list knows its source."""
+
+    id: int
+    run: Run
+    known: bool
+
+    @property
+    def weighs(self) -> bool:
+        return self.known and not self.run.weightless
+
+
+def _show(connection: Connection, runs: Sequence[_Weighed]) -> None:
+    """What verdicts look at: prints, newest runs, claims of names, apart for what has weight and what has none."""
+    prints = (row for w in runs for row in codec.print_values(w.id, w.run, weighs=w.weighs))
+    _insert_all(connection, run_prints, prints)
+    _advance_latest(connection, [row for w in runs for row in codec.latest_values(w.id, w.run, weighs=w.weighs)])
+    _advance_claims(connection, [codec.claim_values(w.id, w.run, weighs=w.weighs) for w in runs])
 
 
 def _advance_latest(connection: Connection, rows: Sequence[codec.Values]) -> None:
@@ -224,7 +248,7 @@ def _newer(dialect: str) -> sa.Insert:
     statement = insert_for(dialect, latest)
     new, old = statement.excluded, latest.c
     return statement.on_conflict_do_update(
-        index_elements=["recipe", "scope", "known", "source_id", "key"],
+        index_elements=["recipe", "scope", "weighs", "source_id", "key"],
         set_={name: new[name] for name in ("record_id", "attested_at", "logged_at", "digest")},
         where=sa.tuple_(new.attested_at, new.logged_at, new.digest)
         > sa.tuple_(old.attested_at, old.logged_at, old.digest),
@@ -236,7 +260,7 @@ def _earlier(dialect: str) -> sa.Insert:
     statement = insert_for(dialect, name_claims)
     new, old = statement.excluded, name_claims.c
     return statement.on_conflict_do_update(
-        index_elements=["recipe", "known", "key"],
+        index_elements=["recipe", "weighs", "key"],
         set_={name: new[name] for name in ("record_id", *CLAIM_ORDER)},
         where=sa.tuple_(*(new[name] for name in CLAIM_ORDER)) < sa.tuple_(*(old[name] for name in CLAIM_ORDER)),
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection, RowMapping
 
-from app.adapters.db.codec import decode_text, run_of
+from app.adapters.db.codec import WEIGHTLESS, decode_text, run_of
 from app.adapters.db.events import read_texts
 from app.adapters.db.tables import events, figures, latest, locations, records, results, sources
 from app.core.bundle import Run
@@ -100,14 +100,15 @@ def complete(connection: Connection, rows: Sequence[RowMapping]) -> tuple[Run, .
 def _select() -> sa.Select[tuple[object, ...]]:
     newest = (
         (latest.c.recipe == records.c.recipe)
-        & (latest.c.known == sources.c.known)
+        & (latest.c.weighs == (sources.c.known & (records.c.weightless == "")))
         & (latest.c.source_id == records.c.source_id)
+        & (latest.c.key == sa.case((records.c.weightless == "", ""), else_=WEIGHTLESS))
     )
     return (
         sa.select(*_RECORD_COLUMNS)
         .join(sources, sources.c.id == records.c.source_id)
         .join(events, events.c.seq == records.c.id)
-        .outerjoin(latest, newest & (latest.c.scope == "source") & (latest.c.key == ""))
+        .outerjoin(latest, newest & (latest.c.scope == "source"))
     )
 
 

@@ -6,8 +6,8 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from app.adapters.db import acts, allowlists, attempts, catalogue, events, records, sources
-from app.adapters.db.inputs import known_inputs
+from app.adapters.db import acts, allowlists, attempts, catalogue, events, records, sources, weighings
+from app.adapters.db.inputs import known_inputs, recipe_inputs
 from app.adapters.db.keeping import Keeping, add_location
 from app.adapters.db.projection import PartyOf
 from app.adapters.db.rebuild import rebuild
@@ -33,6 +33,7 @@ from app.ports import (
     RecipeSummary,
     Record,
     RecordFilter,
+    Weighing,
 )
 
 
@@ -129,6 +130,10 @@ class SqlEvidenceStore:
         with self._database.read() as connection:
             return known_inputs(connection, recipe, as_of, strangers=strangers)
 
+    def inputs_with(self, run: Run, /) -> RecipeInputs:
+        with self._database.read() as connection:
+            return recipe_inputs(connection, run.recipe, joined=run)
+
     def revision(self, recipe: str, /) -> int | None:
         with self._database.read() as connection:
             return connection.scalar(_revision, {"recipe": recipe})
@@ -162,10 +167,17 @@ class SqlEvidenceStore:
             patient=True,
         )
 
-    def reproject(self, mark: str, /, *, project: Project) -> bool:
+    def reproject(self, mark: str, /, *, project: Project, weighing: Weighing) -> bool:
         return self._database.write(
-            lambda connection: allowlists.reproject(self._database, connection, mark, project=project), patient=True
+            lambda connection: weighings.reproject(
+                self._database, connection, mark, project=project, weighing=weighing
+            ),
+            patient=True,
         )
+
+    def weighings(self) -> tuple[Weighing, ...]:
+        with self._database.read() as connection:
+            return weighings.every(connection)
 
     def allowlist_in_force(self) -> str | None:
         with self._database.read() as connection:

@@ -178,8 +178,8 @@ run_prints = Table(
     Column("kind", String(16), nullable=False),
     Column("record_id", Key, ForeignKey("records.id"), nullable=False),
     Column("recipe", Words, nullable=False),
-    Column("known", Boolean, nullable=False),  # as in `sources`, here and below: strangers cost the others nothing
-    PrimaryKeyConstraint("value", "known", "kind", "record_id"),
+    Column("weighs", Boolean, nullable=False),  # of a known source, and not weightless; here and below
+    PrimaryKeyConstraint("value", "weighs", "kind", "record_id"),
 )
 
 locations = Table(
@@ -194,22 +194,22 @@ locations = Table(
     _hex("digest"),
 )
 
-CROWD = text("scope = 'source' AND NOT known")
-"""The newest runs of sources that no list ever had; queries say it in these words, so that its index serves them."""
+CROWD = text("scope = 'source' AND NOT weighs")
+"""The newest runs of what has no weight; queries say it in these words, so that its index serves them."""
 
 latest = Table(
     "latest",
     metadata,
     Column("recipe", Words, nullable=False),
-    Column("known", Boolean, nullable=False),
-    Column("scope", String(8), nullable=False),  # run: newest of a retention key; source: newest of all
+    Column("weighs", Boolean, nullable=False),
+    Column("scope", String(8), nullable=False),  # run: newest of a retention key; source: newest of a column
     Column("source_id", String(64), ForeignKey("sources.id"), nullable=False),
-    Column("key", String(32), nullable=False),  # hash of `core.latest.retention_key`, empty for scope source
+    Column("key", String(32), nullable=False),  # hash of `core.latest.retention_key`; scope source: the column
     Column("record_id", Key, ForeignKey("records.id"), nullable=False),
     Column("attested_at", Instant, nullable=False),
     Column("logged_at", Instant, nullable=False),
     Column("digest", String(64), nullable=False),
-    PrimaryKeyConstraint("recipe", "scope", "known", "source_id", "key"),
+    PrimaryKeyConstraint("recipe", "scope", "weighs", "source_id", "key"),
     _one_of("scope", LATEST_SCOPES),
     Index(
         "ix_latest_crowd",
@@ -218,6 +218,7 @@ latest = Table(
         "logged_at",
         "digest",
         "source_id",
+        "key",
         sqlite_where=CROWD,
         postgresql_where=CROWD,
     ),
@@ -227,14 +228,14 @@ name_claims = Table(
     "name_claims",
     metadata,
     Column("recipe", Words, nullable=False),
-    Column("known", Boolean, nullable=False),
+    Column("weighs", Boolean, nullable=False),
     Column("key", String(32), nullable=False),  # hash of what `core.latest.earliest_claims` groups by
     Column("record_id", Key, ForeignKey("records.id"), nullable=False),
     Column("logged_at", Instant, nullable=False),
     Column("log_id", String(64), nullable=False),
     Column("log_index", BigInteger, nullable=False),
     Column("digest", String(64), nullable=False),
-    PrimaryKeyConstraint("recipe", "known", "key"),
+    PrimaryKeyConstraint("recipe", "weighs", "key"),
 )
 
 recipe_sources = Table(
