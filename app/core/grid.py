@@ -84,18 +84,14 @@ def participants(members: Iterable[Member]) -> tuple[Participant, ...]:
 
 def build_grid(taking_part: Sequence[Participant], scope: Scope) -> Grid:
     """Rows in order, each with its consensus, and the states of phases and grid over the counted rows."""
-    cells: dict[RowKey, list[_Cell]] = {}
-    for participant in taking_part:
-        for key, outcome in outcomes(participant.member.run).items():
-            if not scope.only_declared or key in scope.declared:
-                result = bucket(outcome.status)
-                weight = _first_weight(participant, result)
-                cells.setdefault(key, []).append(_Cell(participant.member, participant.speaks, outcome, result, weight))
-    every = sorted({*cells, *scope.declared}, key=row_order)
-    keys = shown_rows(
-        every, {key: key in scope.declared or any(cell.member.listed for cell in cells[key]) for key in every}
+    said = [(participant, outcomes(participant.member.run)) for participant in taking_part]
+    of_listed = {key for participant, found in said if participant.member.listed for key in found}
+    every = {*scope.declared, *(() if scope.only_declared else (key for _, found in said for key in found))}
+    keys = shown_rows(sorted(every, key=row_order), of_listed | scope.declared)
+    rows = tuple(
+        _row(key, [_cell(participant, found[key]) for participant, found in said if key in found], scope)
+        for key in keys
     )
-    rows = tuple(_row(key, cells.get(key, []), scope) for key in keys)
     phases = [*GRID_PHASES, *sorted({row.phase for row in rows} - set(GRID_PHASES))]
     return Grid(
         aicr_version=scope.aicr_version,
@@ -134,6 +130,11 @@ class _Cell:
     outcome: TestOutcome
     result: Bucket
     weight: str
+
+
+def _cell(participant: Participant, outcome: TestOutcome) -> _Cell:
+    result = bucket(outcome.status)
+    return _Cell(participant.member, participant.speaks, outcome, result, _first_weight(participant, result))
 
 
 def _row(key: RowKey, cells: Sequence[_Cell], scope: Scope) -> Row:

@@ -5,7 +5,8 @@ anybody may call) the newest run of a source is; a source that was on the list o
 stays stored and listed as evidence, and a remark says that it is there.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -81,12 +82,12 @@ def _weighs(said: PrintSighting | NameClaim, known: Callable[[str, str], bool]) 
     return not said.weightless and known(said.issuer, said.identity)
 
 
-def shown_rows(keys: Sequence[Key], listed: Mapping[Key, bool]) -> tuple[Key, ...]:
-    """`keys` in their order without what strangers alone report beyond the limit; `listed` says what is not of them."""
+def shown_rows(keys: Sequence[Key], listed: AbstractSet[Key]) -> tuple[Key, ...]:
+    """`keys` in their order without what strangers alone report beyond the limit; `listed` are not theirs alone."""
     found: list[Key] = []
     reported = 0
     for key in keys:
-        if not listed[key]:
+        if key not in listed:
             reported += 1
             if reported > MAX_REPORTED_ROWS:
                 continue

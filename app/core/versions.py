@@ -1,4 +1,4 @@
-"""Order of AICR versions, by Go's semver rules (corroboration 2.6).
+"""Order of AICR versions, by Go's semver rules (corroboration 2.6); Kubernetes versions by their minor one.
 
 A version is grouped by its verbatim text everywhere; this module only sorts and tells releases from builds.
 """
@@ -15,6 +15,7 @@ _SEMVER = re.compile(
     rf"v(?P<major>{_NUMBER})(?:\.(?P<minor>{_NUMBER})(?:\.(?P<patch>{_NUMBER})"
     rf"(?:-(?P<pre>{_IDENTIFIER}(?:\.{_IDENTIFIER})*))?(?:\+{_IDENTIFIER}(?:\.{_IDENTIFIER})*)?)?)?"
 )
+_KUBERNETES = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})(?![0-9])")
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 _MAX_CHARS = 256  # longer than any version; a signed predicate may hold anything
 
@@ -108,3 +109,9 @@ def newest_first(newest: Mapping[tuple[str, str], datetime]) -> tuple[tuple[str,
         return (a < b) - (a > b)
 
     return tuple(sorted(newest, key=cmp_to_key(order)))
+
+
+def kubernetes_minor(version: str) -> str:
+    """`v1.35.5-eks-a3a0722` and `1.35+` -> `1.35`: how they are compared; anything else stays as it is."""
+    match = _KUBERNETES.match(version.strip())
+    return f"{match[1]}.{match[2]}" if match else version

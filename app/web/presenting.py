@@ -8,6 +8,7 @@ from app.core.asked import Asked
 from app.core.bundle import Run
 from app.core.remarks import run_remarks
 from app.core.verdict import Grid, Row
+from app.core.versions import kubernetes_minor
 from app.ports import Attempt, Record
 from app.services.ingest_types import Judged, Refused, Stored
 from app.services.masking import MASK, Masking
@@ -76,12 +77,6 @@ def _row(row: Row, k8s: str | None) -> schemas.RowOut:
     wanted = kubernetes_minor(k8s)
     signers = [item.model_copy(update={"dimmed": kubernetes_minor(item.k8s_version) != wanted}) for item in out.signers]
     return out.model_copy(update={"signers": signers})
-
-
-def kubernetes_minor(version: str) -> str:
-    """`v1.35.5-eks-a3a0722` -> `1.35`: how versions are compared; anything else stays as it is."""
-    parts = version.strip().removeprefix("v").split(".")
-    return ".".join(parts[:2]) if len(parts) >= 2 and parts[0].isdigit() and parts[1].isdigit() else version
 
 
 def record(view: RecordView) -> schemas.RecordOut:
@@ -228,6 +223,9 @@ def answer(asked: Asked, found: Answer) -> schemas.AnswerOut:
         ),
         matches=[_match(item) for item in found.matches],
         nearest=[_match(item) for item in found.nearest],
+        more=found.more,
+        retired=list(found.retired),
+        unbacked=found.unbacked,
     )
 
 
@@ -241,6 +239,8 @@ def _match(item: Match) -> schemas.MatchOut:
         current_state=None if candidate.current_state is None else candidate.current_state.value,
         passes=candidate.passes,
         threshold=candidate.threshold,
+        backing=candidate.backing.value,
+        staleness=list(candidate.staleness),
         differs=[schemas.DifferenceOut.model_validate(one) for one in item.differs],
         unsaid=list(item.unsaid),
         general=list(item.general),
@@ -271,8 +271,12 @@ def entry(item: AllowlistEntry) -> schemas.EntryOut:
 
 def difference(older: Allowlist, newer: Allowlist) -> tuple[list[schemas.EntryOut], list[schemas.EntryOut]]:
     """(added, removed) entries between two lists."""
-    before, after = [entry(item) for item in older.entries], [entry(item) for item in newer.entries]
-    return [item for item in after if item not in before], [item for item in before if item not in after]
+    before, after = frozenset(older.entries), frozenset(newer.entries)
+    added, removed = newer.entries, older.entries
+    return (
+        [entry(item) for item in added if item not in before],
+        [entry(item) for item in removed if item not in after],
+    )
 
 
 def source(view: SourceView) -> schemas.SourceOut:

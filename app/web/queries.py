@@ -46,7 +46,7 @@ class EvidenceQuery(ListQuery):
     source_class: SourceClass | None = Field(None, alias="class")
     predicate_type: str | None = Field(None, max_length=_MAX)
     aicr_version: str | None = Field(None, max_length=_MAX)
-    k8s: str | None = Field(None, max_length=128, description="the observed Kubernetes version, as recorded")
+    k8s: str | None = Field(None, max_length=128, description="the observed Kubernetes version, compared by its minor one")
     staleness: Staleness | Literal["current"] | None = Field(None, description="a reason, or `current` for none")
     outcome: Literal["passed", "failed"] | None = None
     since: AwareDatetime | None = Field(None, description="received at or after")

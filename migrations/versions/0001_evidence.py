@@ -186,6 +186,7 @@ def upgrade() -> None:
         sa.Column("aicr_version", sa.Text(), nullable=False),
         sa.Column("aicr_commit", sa.Text(), nullable=False),
         sa.Column("k8s_version", sa.Text(), nullable=False),
+        sa.Column("k8s_minor", sa.Text(), nullable=False),
         sa.Column("attested_at", _INSTANT, nullable=False),
         sa.Column("logged_at", _INSTANT, nullable=False),
         sa.Column("received_at", _INSTANT, nullable=False),

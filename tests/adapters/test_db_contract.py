@@ -15,8 +15,8 @@ from app.core.errors import ConflictError, InputError, NotFoundError, StoreError
 from app.core.identity import GITHUB_OAUTH_ISSUER, SignerIdentity
 from app.core.refs import Digest
 from app.core.strangers import reduced
-from app.core.verdict import RecipeInputs
-from app.ports import Act, Attempt, EvidenceStore, Kept, Received, RecordFilter
+from app.core.verdict import ConfirmBy, ConfirmRule, RecipeInputs
+from app.ports import Act, Attempt, EvidenceStore, Kept, Received, RecordFilter, Weighing
 from tests.support.stored_runs import (
     DEV_ONE,
     FAIL,
@@ -34,6 +34,8 @@ from tests.support.stored_runs import (
 from tests.support.stores import KINDS, RULES, Rules, allowlist_text, open_store
 
 OTHER = "gb200-oke-ubuntu-inference"
+TWO = Weighing(ConfirmRule(), T0)
+THREE = Weighing(ConfirmRule(ConfirmBy.PARTY, 3, 60), at(2))
 
 
 @pytest.fixture(params=KINDS)
@@ -218,13 +220,40 @@ class TestKeep:
     def test_other_weighing_rules_compute_every_recipe_anew_once(self, store: EvidenceStore) -> None:
         run = make_run(1)
         keep(store, run)
-        assert store.reproject("two make it", project=RULES.project)
+        assert store.reproject("two make it", project=RULES.project, weighing=TWO)
         before = store.revision(run.recipe)
-        assert not store.reproject("two make it", project=RULES.project)
+        assert not store.reproject("two make it", project=RULES.project, weighing=replace(TWO, since=at(1)))
         assert store.revision(run.recipe) == before
-        assert store.reproject("three make it", project=RULES.project)
+        assert store.reproject("three make it", project=RULES.project, weighing=THREE)
         assert before is not None
         assert store.revision(run.recipe) == before + 1
+
+    def test_the_settings_that_weighed_are_kept_in_their_order(self, store: EvidenceStore) -> None:
+        assert store.weighings() == ()
+        store.reproject("two make it", project=RULES.project, weighing=TWO)
+        store.reproject("three make it", project=RULES.project, weighing=THREE)
+        again = replace(TWO, since=at(9))
+        store.reproject("two make it", project=RULES.project, weighing=again)
+        assert store.weighings() == (TWO, THREE, again)
+        told = [(event.kind, event.at, dict(event.data)) for event in store.replay()]
+        assert told[:2] == [
+            (
+                "weighing-changed",
+                T0,
+                {"mark": "two make it", "confirmBy": "signer", "threshold": 2, "agedAfterDays": 30},
+            ),
+            (
+                "weighing-changed",
+                at(2),
+                {"mark": "three make it", "confirmBy": "party", "threshold": 3, "agedAfterDays": 60},
+            ),
+        ]
+
+    def test_a_rebuild_keeps_the_settings_that_weighed(self, store: EvidenceStore) -> None:
+        store.reproject("two make it", project=RULES.project, weighing=TWO)
+        store.reproject("three make it", project=RULES.project, weighing=THREE)
+        store.rebuild((), project=RULES.project, classify=RULES.classify)
+        assert store.weighings() == (TWO, THREE)
 
 
 class TestLocations:
@@ -581,6 +610,7 @@ class TestLists:
             pytest.param(RecordFilter(predicate_type="https://aicr.run/x"), [4], id="predicate-type"),
             pytest.param(RecordFilter(aicr_version="v1.1.0"), [3], id="aicr-version"),
             pytest.param(RecordFilter(k8s="1.30"), [1], id="k8s"),
+            pytest.param(RecordFilter(k8s="v1.30.1"), [1], id="k8s by its minor version"),
             pytest.param(RecordFilter(outcome="failed"), [2], id="failed"),
             pytest.param(RecordFilter(outcome="passed", recipe=RECIPE), [4, 1], id="passed-of-one-recipe"),
             pytest.param(RecordFilter(since=at(3), until=at(5)), [3, 2], id="received-between"),
@@ -588,7 +618,7 @@ class TestLists:
     )
     def test_records_are_filtered(self, store: EvidenceStore, where: RecordFilter, numbers: list[int]) -> None:
         for run in (
-            make_run(1, k8s_version="1.30"),
+            make_run(1, k8s_version="v1.30.5-eks-a3a0722"),
             make_run(2, OCTOCAT, exit=1),
             make_run(3, recipe=OTHER, aicr_version="v1.1.0"),
             make_run(4, OCTOCAT, predicate_type="https://aicr.run/x"),

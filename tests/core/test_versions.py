@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.versions import compare, is_release, newest_first, parse
+from app.core.versions import compare, is_release, kubernetes_minor, newest_first, parse
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -111,3 +111,20 @@ def test_big_numbers_compare_without_overflow() -> None:
 @given(st.lists(st.sampled_from(["v1.0.0", "v1", "v0.9.0", "v1.0.0-a", "dev", "", "main", "0.1.0"]), unique=True))
 def test_order_does_not_depend_on_the_order_of_input(versions: list[str]) -> None:
     assert order(*versions) == order(*reversed(versions))
+
+
+@pytest.mark.parametrize(
+    ("version", "minor"),
+    [
+        ("v1.35.5-eks-a3a0722", "1.35"),
+        ("1.35", "1.35"),
+        ("1.35+", "1.35"),
+        (" v1.9.0 ", "1.9"),
+        ("", ""),
+        ("v1", "v1"),
+        ("1.x", "1.x"),
+        ("latest", "latest"),
+    ],
+)
+def test_kubernetes_versions_are_compared_by_their_minor_one(version: str, minor: str) -> None:
+    assert kubernetes_minor(version) == minor

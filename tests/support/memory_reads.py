@@ -7,6 +7,7 @@ from app.core.bundle import Run
 from app.core.latest import precedence
 from app.core.refs import Digest
 from app.core.verdict import RecipeInputs
+from app.core.versions import kubernetes_minor
 from app.ports import (
     KnownSource,
     RecipeSummary,
@@ -97,7 +98,7 @@ def _matches(record: Record, where: RecordFilter) -> bool:
         and where.source_class in (None, record.source_class)
         and where.predicate_type in (None, run.predicate_type)
         and where.aicr_version in (None, run.aicr_version)
-        and where.k8s in (None, run.k8s_version)
+        and (where.k8s is None or kubernetes_minor(where.k8s) == kubernetes_minor(run.k8s_version))
         and where.outcome in (None, outcome)
         and (where.since is None or run.received_at >= where.since)
         and (where.until is None or run.received_at < where.until)

@@ -21,6 +21,7 @@ from app.core.errors import InputError
 from app.core.identity import GithubClaims, SignerIdentity
 from app.core.latest import precedence, retention_key
 from app.core.refs import Digest
+from app.core.versions import kubernetes_minor
 
 MAX_INDEXED_CHARS = 512
 """PostgreSQL's index rows end at 2,704 bytes; 512 characters are at most 2,048."""
@@ -86,6 +87,7 @@ def record_values(record_id: int, run: Run, reference: str, party: str) -> Value
         "aicr_version": run.aicr_version,
         "aicr_commit": run.aicr_commit,
         "k8s_version": run.k8s_version,
+        "k8s_minor": kubernetes_minor(run.k8s_version),
         "attested_at": run.attested_at,
         "logged_at": run.logged_at,
         "received_at": run.received_at,

@@ -11,6 +11,7 @@ from app.adapters.db.codec import WEIGHTLESS, decode_text, run_of
 from app.adapters.db.events import read_texts
 from app.adapters.db.tables import events, figures, latest, locations, records, results, sources
 from app.core.bundle import Run
+from app.core.versions import kubernetes_minor
 from app.ports import Location, Record, RecordFilter
 
 RUN_COLUMNS = (*records.c, sources.c.issuer, sources.c.identity)
@@ -148,7 +149,7 @@ def _conditions(where: RecordFilter) -> list[ColumnElement[bool]]:
         (sources.c.source_class, where.source_class),
         (records.c.predicate_type, where.predicate_type),
         (records.c.aicr_version, where.aicr_version),
-        (records.c.k8s_version, where.k8s),
+        (records.c.k8s_minor, None if where.k8s is None else kubernetes_minor(where.k8s)),
     )
     conditions.extend(column == value for column, value in equal if value is not None)
     if where.source is not None:

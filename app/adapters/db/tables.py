@@ -119,6 +119,7 @@ records = Table(
     Column("aicr_version", Words, nullable=False),
     Column("aicr_commit", Words, nullable=False),
     Column("k8s_version", Words, nullable=False),
+    Column("k8s_minor", Words, nullable=False),
     Column("attested_at", Instant, nullable=False),
     Column("logged_at", Instant, nullable=False),
     Column("received_at", Instant, nullable=False),
