@@ -73,6 +73,14 @@ def next_birthday(run: Run, now: datetime) -> datetime:
     return run.attested_at + (age_days(run, now) + 1) * _DAY
 
 
+def aged_from(attested_at: datetime, aged_after_days: int) -> datetime | None:
+    """When a run becomes AGED: it has more whole days than the setting allows; None for a day that no calendar has."""
+    try:
+        return attested_at + timedelta(days=aged_after_days + 1)
+    except OverflowError:
+        return None
+
+
 def drift_cell(signed: str, current: str) -> str:
     """Upstream's cell: the first 12 characters of both digests, the signed one first."""
     return f"stale ({signed[:_SHORT]}… vs current {current[:_SHORT]}…)"

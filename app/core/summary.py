@@ -1,17 +1,22 @@
 """One recipe in one line of the catalogue: what is kept ready so that a list needs no recomputation.
 
 The full verdict is `app.core.verdict.RecipeVerdict`. Keys are those of `GET /recipes` items; values are plain JSON, so
-a store can keep the line as it is. Ages change by themselves: `nextChange` says when the line must be made anew.
+a store can keep the line as it is. One thing in a line changes with time alone: AGED comes among its reasons. `agesAt`
+says when, so that `line_at` needs no verdict to tell how a line reads at any moment.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from app.core.bundle import Run
 from app.core.explain import fewest_passes
-from app.core.staleness import Match
+from app.core.staleness import Match, aged_from
 from app.core.staleness import match as matching
 from app.core.statement import RECIPE_EVIDENCE_V3
 from app.core.verdict import GRID_PHASES, RecipeVerdict, Staleness, State
+
+LINE_FORM = 2
+"""Grows when lines get another shape; a store whose lines have an older one makes them anew at the next start."""
 
 
 def instant(at: datetime | None) -> str | None:
@@ -55,8 +60,41 @@ def summarize(verdict: RecipeVerdict) -> dict[str, object]:
         "newest": instant(verdict.newest),
         "staleness": [reason.value for reason in verdict.staleness],
         "published": catalogue is not None and not catalogue.retired,
-        "nextChange": instant(verdict.next_change),
+        "retired": catalogue is not None and catalogue.retired,
+        "agesAt": instant(_ages_at(verdict)),
     }
+
+
+def line_at(line: Mapping[str, object], now: datetime) -> Mapping[str, object]:
+    """The line as it reads at `now`; the same object when time changed nothing."""
+    ages_at, codes = _ages_at_of(line), line["staleness"]
+    held = codes if isinstance(codes, list | tuple) else ()
+    aged = ages_at is not None and now >= ages_at
+    if aged == (Staleness.AGED.value in held):
+        return line
+    left = {code for code in held if code != Staleness.AGED.value} | ({Staleness.AGED.value} if aged else set())
+    return {**line, "staleness": [reason.value for reason in Staleness if reason.value in left]}
+
+
+def next_change(line: Mapping[str, object], now: datetime) -> datetime | None:
+    """When the line next changes by itself; None for never."""
+    ages_at = _ages_at_of(line)
+    return ages_at if ages_at is not None and ages_at > now else None
+
+
+def _ages_at(verdict: RecipeVerdict) -> datetime | None:
+    """When the first source ages that counts or once did: those whose reasons are the recipe's."""
+    ages = (
+        aged_from(source.attested_at, verdict.rule.aged_after_days)
+        for source in verdict.sources
+        if source.allowlisted or Staleness.SIGNER_REMOVED in {reason.reason for reason in source.staleness}
+    )
+    return min((at for at in ages if at is not None), default=None)
+
+
+def _ages_at_of(line: Mapping[str, object]) -> datetime | None:
+    text = line.get("agesAt")
+    return datetime.fromisoformat(text) if isinstance(text, str) else None
 
 
 def state_at_ingest(run: Run, before: str | None, after: RecipeVerdict) -> dict[str, object]:

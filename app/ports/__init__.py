@@ -19,6 +19,7 @@ from app.ports.kept import (
     RecipeSummary,
     Record,
     RecordFilter,
+    Weighing,
 )
 from app.ports.store import Classify, EvidenceStore, Listing, Project
 from app.ports.verify import BundleVerifier, Judge, JudgeJob
@@ -53,4 +54,5 @@ __all__ = [
     "RecipeSummary",
     "Record",
     "RecordFilter",
+    "Weighing",
 ]

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from app.core.bundle import Run
 from app.core.refs import Digest
+from app.core.verdict import ConfirmRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,14 @@ class AllowlistVersion:
     since: datetime
     text: bytes
     seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """The settings that weighed from `since` on."""
+
+    rule: ConfirmRule
+    since: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from app.core.bundle import Run
 from app.core.corroborate import corroborate
 from app.core.errors import ServiceError
 from app.core.rules import RULE_SET_VERSION
+from app.core.summary import LINE_FORM
 from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
-from app.ports import AllowlistVersion, Clock, EvidenceStore, Listing
+from app.ports import AllowlistVersion, Clock, EvidenceStore, Listing, Weighing
 
 log = logging.getLogger(__name__)
 
@@ -72,8 +73,9 @@ class AllowlistService:
     def _reproject(self) -> None:
         """Make the maintained states anew when other rules or settings made them than the ones in force now."""
         rule = self._rule
-        mark = f"rules {RULE_SET_VERSION}, {rule.by.value}, {rule.threshold}, {rule.aged_after_days}"
-        if self._store.reproject(mark, project=self.project):
+        made_by = f"rules {RULE_SET_VERSION}, lines {LINE_FORM}"
+        mark = f"{made_by}, {rule.by.value}, {rule.threshold}, {rule.aged_after_days}"
+        if self._store.reproject(mark, project=self.project, weighing=Weighing(rule, self._clock())):
             log.info("every recipe was weighed by the rules in force (%s)", mark)
 
     def refresh(self) -> None:

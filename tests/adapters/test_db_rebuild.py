@@ -16,7 +16,7 @@ from app.core.catalogue import CatalogueVersion
 from app.core.coordinate import Criteria
 from app.core.identity import SignerIdentity
 from app.core.verdict import ConfirmBy, ConfirmRule
-from app.ports import Act, EvidenceStore, Received
+from app.ports import Act, EvidenceStore, Received, Weighing
 from tests.support.memory_store import MemoryStore
 from tests.support.stored_runs import DEV_ONE, FAIL, OCTOCAT, PASS, RECIPE, WORKFLOW, at, hexed, make_run, received
 from tests.support.stores import RULES, SQL_KINDS, Rules, allowlist_text, dump, open_database
@@ -159,7 +159,8 @@ class History:
                 )
             case Restart(which=which):
                 self.rules = Rules(self.rules.text, rule=WEIGHINGS[which], earlier=self.before)
-                self.store.reproject(f"weighing {which}", project=self.rules.project)
+                weighing = Weighing(self.rules.rule, at(140))
+                self.store.reproject(f"weighing {which}", project=self.rules.project, weighing=weighing)
             case Push(recipe=recipe, content=content, replace=everything):
                 version = CatalogueVersion(
                     recipe, hexed(f"legacy {content}"), hexed(content), at(step.hours), text=f"name: {recipe}\n"
@@ -187,6 +188,7 @@ def answers(store: EvidenceStore) -> dict[str, object]:
         "records": [store.records_of(run.digest) for run in runs],
         "sources": store.sources(after=None, limit=50),
         "allowlists": store.allowlists(),
+        "weighings": store.weighings(),
     }
 
 

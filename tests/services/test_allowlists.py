@@ -1,6 +1,6 @@
 """The list in force: replaced when its file changes, kept when the new file is broken (service 2, 5)."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -140,3 +140,18 @@ def test_a_list_of_another_process_is_taken_over_at_the_next_look() -> None:
     here.look()
     assert [listed(each) for each in (here, there)] == [True, False]
     assert [each.classify(*DEV_ONE).allowlisted for each in here.current().earlier] == [False]
+
+
+def test_settings_are_kept_whenever_a_start_brings_other_ones() -> None:
+    store = MemoryStore()
+    for threshold, days in ((2, 0), (2, 1), (3, 2), (2, 3)):
+        now = NOW + timedelta(days=days)
+        lists = AllowlistService(
+            read=File(ONE).read,
+            store=store,
+            rule=ConfirmRule(threshold=threshold),
+            clock=lambda now=now: now,  # type: ignore[misc]
+            file_rules=True,
+        )
+        lists.start()
+    assert [(one.rule.threshold, (one.since - NOW).days) for one in store.weighings()] == [(2, 0), (3, 2), (2, 3)]

@@ -13,6 +13,7 @@ from app.ports import (
     AllowlistVersion,
     Classify,
     Project,
+    Weighing,
 )
 from tests.support.memory_state import MemoryState, with_seq
 
@@ -67,14 +68,21 @@ class MemoryChanges(MemoryState):
                 self._refresh(recipe, project)
             return True
 
-    def reproject(self, mark: str, /, *, project: Project) -> bool:
+    def reproject(self, mark: str, /, *, project: Project, weighing: Weighing) -> bool:
         with self._lock:
             if self._projected_by == mark:
                 return False
             self._projected_by = mark
+            rule = weighing.rule
+            data = {"mark": mark, "confirmBy": rule.by.value, "threshold": rule.threshold}
+            self._append("weighing-changed", weighing.since, data | {"agedAfterDays": rule.aged_after_days})
+            self._weighings.append(weighing)
             for recipe in sorted(self._state.lines):
                 self._refresh(recipe, project)
             return True
+
+    def weighings(self) -> tuple[Weighing, ...]:
+        return tuple(self._weighings)
 
     def allowlist_in_force(self) -> str | None:
         return self._in_force()

@@ -1,4 +1,4 @@
-"""Allowlist versions, and what a change of the list or of the weighing rules does to every recipe."""
+"""Allowlist versions, and what a change of the list does to every recipe."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,12 +11,9 @@ from app.adapters.db.codec import run_of, text_sha256
 from app.adapters.db.projection import become_known, known_recipes, refresh
 from app.adapters.db.records import RUN_COLUMNS
 from app.adapters.db.session import Database
-from app.adapters.db.tables import allowlist_versions, meta, records, sources, texts
+from app.adapters.db.tables import allowlist_versions, records, sources, texts
 from app.core.errors import InputError
 from app.ports import AllowlistVersion, Classify, Listing, Project
-
-PROJECTED_BY = "projected-by"
-"""The key in `meta` that says which rules and settings made the maintained states."""
 
 IN_FORCE = sa.select(allowlist_versions.c.text_sha256).order_by(allowlist_versions.c.seq.desc()).limit(1)
 """The sha256 of the newest version."""
@@ -36,22 +33,6 @@ def activate(
     seq = events.append(database, connection, events.ALLOWLIST, version.since, data)
     add_version(connection, seq, version.since, data)
     classify_all(connection, classify)
-    for recipe in known_recipes(connection):
-        refresh(connection, recipe, project)
-    return True
-
-
-def reproject(database: Database, connection: Connection, mark: str, *, project: Project) -> bool:
-    """Compute every recipe anew when other rules or settings made what is there; see the port."""
-    database.lock(connection, [], whole=True)
-    if connection.scalar(sa.select(meta.c.value).where(meta.c.key == PROJECTED_BY)) == mark:
-        return False
-    statement = events.insert(connection, meta)
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=["key"], set_={"value": statement.excluded.value}).values(
-            key=PROJECTED_BY, value=mark
-        )
-    )
     for recipe in known_recipes(connection):
         refresh(connection, recipe, project)
     return True

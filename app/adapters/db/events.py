@@ -8,6 +8,7 @@
 | `catalogue-pushed` | see `codec.catalogue_data` |
 | `evidence-retracted`, `retraction-withdrawn` | digest, source, reason, actor |
 | `bundle-gone`, `bundle-found` | digest |
+| `weighing-changed` | mark, confirmBy, threshold, agedAfterDays: what weighs from then on |
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,6 +33,7 @@ RETRACTED = "evidence-retracted"
 WITHDRAWN = "retraction-withdrawn"
 GONE = "bundle-gone"
 FOUND = "bundle-found"
+WEIGHED = "weighing-changed"
 
 PAGE = 500
 
@@ -98,6 +100,12 @@ def page(connection: Connection, after: int, kinds: Iterable[str] | None = None)
     query = sa.select(events).where(events.c.seq > after).order_by(events.c.seq).limit(PAGE)
     if kinds is not None:
         query = query.where(events.c.kind.in_(sorted(kinds)))
+    return tuple(Event(row.seq, row.at, row.kind, row.data) for row in connection.execute(query))
+
+
+def named(connection: Connection, seqs: Iterable[int]) -> tuple[Event, ...]:
+    """The events with these numbers, oldest first."""
+    query = sa.select(events).where(events.c.seq.in_(sorted(seqs))).order_by(events.c.seq)
     return tuple(Event(row.seq, row.at, row.kind, row.data) for row in connection.execute(query))
 
 
