@@ -180,6 +180,7 @@ _LINE = {
     "newest": "2026-05-08T10:23:11Z",
     "staleness": [],
     "published": True,
+    "retired": False,
     "links": dict(recipe_links(RECIPE)),
 }
 _MISSING = {
@@ -268,6 +269,8 @@ _MATCH = {
     "currentState": "SINGLE",
     "passes": 1,
     "threshold": 2,
+    "backing": "catalogue",
+    "staleness": [],
     "differs": [],
     "unsaid": ["platform"],
     "general": [],
@@ -281,6 +284,9 @@ _ANSWER = {
     "asked": {"criteria": {**_CRITERIA, "platform": ""}, "profileSelection": "", "notes": []},
     "matches": [_MATCH],
     "nearest": [],
+    "more": 0,
+    "retired": [],
+    "unbacked": 0,
 }
 _FINGERPRINT = """fingerprint:
   service:

@@ -2,14 +2,26 @@
 
 import pytest
 
-from app.core.answer import MAX_NEAREST, Candidate, Difference, answer, candidate_of, command_of, config_of
+from app.core.answer import (
+    MAX_MATCHES,
+    MAX_NEAREST,
+    Backing,
+    Candidate,
+    Difference,
+    answer,
+    candidate_of,
+    command_of,
+    config_of,
+)
 from app.core.asked import Asked, accelerator_of, asked_by_criteria, asked_by_document
+from app.core.catalogue import CatalogueVersion
 from app.core.coordinate import Criteria
 from app.core.errors import DocumentInvalid, RecipeInvalid
+from app.core.identity import SignerIdentity
 from app.core.summary import summarize
 from app.core.verdict import State
 from app.core.yamltext import load_text
-from tests.support.runs import OLDER, make_run, person, verdict_of, version
+from tests.support.runs import CRITERIA, OLDER, make_run, person, verdict_of, version
 
 
 def candidate(
@@ -20,11 +32,14 @@ def candidate(
     current: State | None = None,
     selection: str = "",
     passes: int = 2,
+    backing: Backing = Backing.CATALOGUE,
+    staleness: tuple[str, ...] = (),
 ) -> Candidate:
     service, accelerator, os, intent, platform = (
         part.replace("-", "") if part == "-" else part for part in values.split()
     )
-    return Candidate(recipe, Criteria(service, accelerator, os, intent, platform), selection, state, current, passes, 2)
+    criteria = Criteria(service, accelerator, os, intent, platform)
+    return Candidate(recipe, criteria, selection, state, current, passes, 2, backing, staleness)
 
 
 EKS = candidate("h100-eks", "eks h100 ubuntu training kubeflow")
@@ -118,6 +133,104 @@ def test_among_equals_the_better_state_is_nearer() -> None:
     assert [one.candidate.recipe for one in answer(ask(EXACT), [worse, better]).nearest] == ["b", "a"]
 
 
+def stranger(recipe: str, values: str) -> Candidate:
+    return candidate(recipe, values, State.UNTESTED, passes=0, backing=Backing.NONE)
+
+
+def test_what_strangers_made_up_pushes_out_no_backed_recipe() -> None:
+    junk = [stranger(f"junk{index}", f"eks h100 ubuntu training junk{index}") for index in range(50)]
+    rhel = candidate("h100-rhel", "eks h100 rhel training kubeflow", backing=Backing.EVIDENCE)
+    found = answer(ask(EXACT), [*junk, stranger("same", "eks h100 ubuntu training kubeflow"), rhel])
+    assert [one.candidate.recipe for one in found.nearest] == ["h100-rhel"]
+    assert (found.state, found.matches, found.unbacked) == (None, (), 1)
+    assert found.sentence == (
+        "no recipe is for exactly this; the nearest is h100-rhel (CONFIRMED, 2 of 2), where os is rhel instead of"
+        " ubuntu; no catalogue says what today's recipe is"
+    )
+
+
+def test_a_crowd_of_fitting_recipes_is_cut_and_counted() -> None:
+    crowd = [stranger(f"x{index:04}", f"eks h100 ubuntu training j{index:04}") for index in range(300)]
+    found = answer(ask("service=eks accelerator=h100"), crowd)
+    assert [one.candidate.recipe for one in found.matches] == [f"x{index:04}" for index in range(MAX_MATCHES)]
+    assert (found.more, found.unbacked) == (280, 0)
+    assert found.sentence == (
+        "x0000 is UNTESTED, 0 of 2; neither the catalogue nor a listed source backs it; 300 recipes fit, say os, intent"
+        " and platform to be exact"
+    )
+
+
+def test_strangers_recipes_are_shown_where_nothing_else_is_known() -> None:
+    found = answer(ask(EXACT), [stranger("only", "gke h100 cos training kubeflow")])
+    assert [one.candidate.recipe for one in found.nearest] == ["only"]
+    assert found.sentence.endswith("; neither the catalogue nor a listed source backs it")
+
+
+def test_a_retired_recipe_is_named_and_confirms_nothing() -> None:
+    retired = candidate("h100-old", "eks h100 ubuntu training kubeflow", backing=Backing.RETIRED)
+    found = answer(ask(EXACT), [retired, GKE])
+    assert (found.state, found.matches, found.retired) == (None, (), ("h100-old",))
+    assert found.sentence == (
+        "no recipe is for exactly this any more (the catalogue retired h100-old); the nearest is h100-gke"
+        " (CONFIRMED, 2 of 2), where service is gke instead of eks, os is cos instead of ubuntu"
+    )
+
+
+def test_where_only_a_retired_recipe_is_known_it_is_told_as_one() -> None:
+    retired = candidate(
+        "h100-old", "eks h100 ubuntu training kubeflow", backing=Backing.RETIRED, staleness=("UNKNOWN_CURRENT", "AGED")
+    )
+    found = answer(ask(EXACT), [stranger("junk", "eks h100 ubuntu training kubeflow"), retired])
+    assert found.state is None
+    assert [one.candidate.recipe for one in found.matches] == ["h100-old", "junk"]
+    assert found.sentence == (
+        "h100-old was CONFIRMED, 2 of 2; the catalogue retired it; not all of its evidence is current: AGED"
+    )
+
+
+@pytest.mark.parametrize(
+    ("backing", "staleness", "caveat"),
+    [
+        pytest.param(Backing.CATALOGUE, (), "", id="nothing"),
+        pytest.param(
+            Backing.EVIDENCE, ("UNKNOWN_CURRENT",), "; no catalogue says what today's recipe is", id="no-catalogue"
+        ),
+        pytest.param(
+            Backing.CATALOGUE,
+            ("DRIFTED", "AGED"),
+            "; not all of its evidence is current: DRIFTED and AGED",
+            id="stale",
+        ),
+    ],
+)
+def test_what_a_state_alone_hides_is_said(backing: Backing, staleness: tuple[str, ...], caveat: str) -> None:
+    one = candidate("h100-eks", "eks h100 ubuntu training kubeflow", backing=backing, staleness=staleness)
+    assert answer(ask(EXACT), [one]).sentence == f"h100-eks is CONFIRMED, 2 of 2{caveat}"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param("EKS H100 Ubuntu TRAINING Kubeflow", id="capitals"),
+        pytest.param("eks h100 ubuntu training kubeflow", id="plain"),
+    ],
+)
+def test_a_recipe_is_found_however_it_spells_its_criteria(values: str) -> None:
+    found = answer(ask(EXACT), [candidate("r", values)])
+    assert found.sentence == "r is CONFIRMED, 2 of 2"
+
+
+def test_a_recipes_alias_is_what_it_stands_for() -> None:
+    found = answer(ask("service=eks accelerator=h100 os=amazonlinux"), [candidate("r", "eks h100 AL2023 training -")])
+    assert [one.candidate.recipe for one in found.matches] == ["r"]
+
+
+def test_a_profile_is_found_whatever_its_capitals() -> None:
+    managed = candidate("p", "aks h100 ubuntu training -", selection="gpuStack=azure-managed")
+    asked = ask("service=aks accelerator=h100 os=ubuntu intent=training profile=gpustack=Azure-Managed")
+    assert answer(asked, [managed]).matches[0].unsaid == ()
+
+
 @pytest.mark.parametrize(
     ("values", "selection", "command"),
     [
@@ -186,7 +299,31 @@ def test_candidate_of_a_catalogue_line() -> None:
     without = candidate_of(summarize(verdict_of(runs, person("ann"), person("bob"))))
     assert without is not None
     assert (without.standing, without.passes) == (State.CONFIRMED, 2)
+    assert (found.backing, found.staleness) == (Backing.CATALOGUE, ("DRIFTED", "NEVER_PUBLISHED"))
+    assert (without.backing, without.staleness) == (Backing.EVIDENCE, ("UNKNOWN_CURRENT",))
     assert candidate_of(summarize(verdict_of([]))) is None
+
+
+@pytest.mark.parametrize(
+    ("listed", "catalogue", "backing"),
+    [
+        pytest.param((person("ann"),), [version(), version(retired=True)], Backing.RETIRED, id="retired"),
+        pytest.param(
+            (person("ann"),),
+            [version(), version(retired=True), version()],
+            Backing.CATALOGUE,
+            id="published-again",
+        ),
+        pytest.param((), [], Backing.NONE, id="strangers"),
+        pytest.param((), [version(criteria=CRITERIA)], Backing.CATALOGUE, id="published-for-strangers"),
+    ],
+)
+def test_who_backs_a_recipe(
+    listed: tuple[SignerIdentity, ...], catalogue: list[CatalogueVersion], backing: Backing
+) -> None:
+    found = candidate_of(summarize(verdict_of([make_run(person("ann"))], *listed, catalogue=catalogue)))
+    assert found is not None
+    assert found.backing is backing
 
 
 # --- what is asked ---------------------------------------------------------------------------------

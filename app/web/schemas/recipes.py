@@ -157,6 +157,7 @@ class RecipeLine(Schema):
     newest: str | None
     staleness: list[str]
     published: bool
+    retired: bool
     links: Mapping[str, str]
 
 
@@ -220,7 +221,11 @@ class DifferenceOut(Schema):
 
 
 class MatchOut(Schema):
-    """A recipe beside what was asked; `passes` of `threshold` is its k of n."""
+    """A recipe beside what was asked; `passes` of `threshold` is its k of n.
+
+    `backing` says who makes it a recipe to use: `catalogue`, `evidence` (a listed source's, unknown to the catalogue),
+    `retired` or `none`. `staleness` are the reasons that hold for some of the evidence that counts.
+    """
 
     recipe: str
     criteria: CriteriaOut
@@ -229,6 +234,8 @@ class MatchOut(Schema):
     current_state: str | None
     passes: int
     threshold: int
+    backing: str
+    staleness: list[str]
     differs: list[DifferenceOut]
     unsaid: list[str]
     general: list[str]
@@ -238,13 +245,20 @@ class MatchOut(Schema):
 
 
 class AnswerOut(Schema):
-    """`state` is null when no recipe fits; then `nearest` says what differs."""
+    """`state` is null when no recipe fits that is in use; then `nearest` says what differs.
+
+    `more` counts recipes that fit beyond those in `matches`. Left out are recipes that fit and are `retired` from the
+    catalogue (the first few by name) or `unbacked` (how many): only sources that no list has attest them.
+    """
 
     state: str | None
     sentence: str
     asked: AskedOut
     matches: list[MatchOut]
     nearest: list[MatchOut]
+    more: int
+    retired: list[str]
+    unbacked: int
 
 
 class CataloguePut(Schema):
