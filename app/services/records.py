@@ -34,6 +34,15 @@ from app.services.standings import RecordStandings
 MAX_SCANNED = 2000
 """Records that one filtered page looks at; a sparse filter then continues with the next cursor."""
 
+_AT_ONCE = 200
+"""Records that a filtered page asks the store for at a time."""
+
+MAX_RECIPES = 100
+"""Recipes that the records of one page may be of, since each costs a verdict; the next cursor goes on after them.
+
+Several such pages fit into what `RecordStandings` keeps ready, so that the same page again costs no verdict at all.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class SignerView:
@@ -121,21 +130,35 @@ class RecordReading:
         return self._recipes.list_key()
 
     def records(self, where: RecordFilter, *, staleness: str | None, after: int | None, limit: int) -> RecordPage:
-        """A page of records, newest first; `staleness` keeps those that have the reason (or `current`: none)."""
+        """A page of records, newest first; `staleness` keeps those that have the reason (or `current`: none).
+
+        A page ends early, with a cursor, before it looks at more than `MAX_SCANNED` records or `MAX_RECIPES` recipes.
+        """
         found: list[RecordView] = []
         changes: list[datetime] = []
+        recipes: set[str] = set()
         scanned = 0
+
+        def page(following: int | None) -> RecordPage:
+            return RecordPage(tuple(found), following, min(changes, default=None))
+
         while True:
-            records, following = self._store.records(where, after=after, limit=limit - len(found))
+            size = limit if staleness is None else min(max(limit, _AT_ONCE), MAX_SCANNED - scanned)
+            records, following = self._store.records(where, after=after, limit=size)
             for record in records:
+                recipes.add(record.run.recipe)
+                if len(recipes) > MAX_RECIPES:
+                    return page(after)
                 view = self._view(record)
                 changes += [view.next_change] if view.next_change else []
+                after = record.id
                 if staleness is None or _has(view.staleness, staleness):
                     found.append(view)
+                    if len(found) == limit:
+                        return page(following if record is records[-1] else after)
             scanned += len(records)
-            if following is None or len(found) >= limit or scanned >= MAX_SCANNED:
-                return RecordPage(tuple(found), following, min(changes, default=None))
-            after = following
+            if following is None or scanned >= MAX_SCANNED:
+                return page(following)
 
     def bundle(self, digest: Digest) -> BundleView:
         """A digest with all its records; raises `NotFoundError`."""

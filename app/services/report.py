@@ -5,7 +5,6 @@ and sources are read in `app.services.records`; how anything is written down is 
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,9 +13,10 @@ from typing import Protocol
 from app.core.allowlist import Allowlist
 from app.core.answer import Answer, answer, candidate_of
 from app.core.asked import Asked
+from app.core.coordinate import KNOWN_VALUES, normalized
 from app.core.corroborate import corroborate
 from app.core.errors import InputError, NotFoundError
-from app.core.summary import summarize
+from app.core.summary import line_at, next_change
 from app.core.verdict import (
     GRID_PHASES,
     ConfirmBy,
@@ -29,7 +29,7 @@ from app.core.verdict import (
     StaleReason,
     State,
 )
-from app.ports import AllowlistVersion, Clock, EvidenceStore, RecipeSummary
+from app.ports import Clock, EvidenceStore
 from app.services.masking import MASK, Masking
 
 VERIFIED = (
@@ -113,9 +113,9 @@ class RecipeFilter:
         """Whether a catalogue line passes every filter that is set."""
         criteria = line["criteria"]
         values: Mapping[str, object] = criteria if isinstance(criteria, Mapping) else {}
-        for name in ("service", "accelerator", "os", "intent", "platform"):
+        for name in KNOWN_VALUES:
             wanted = getattr(self, name)
-            if wanted is not None and (values.get(name) or "any") != (wanted or "any"):
+            if wanted is not None and normalized(name, str(values.get(name) or "")) != normalized(name, wanted):
                 return False
         return (
             (self.profile is None or self.profile in (line["profile"], line["profileSelection"]))
@@ -136,6 +136,24 @@ class RecipeList:
 
 
 @dataclass(frozen=True, slots=True)
+class PastList:
+    """A list that was in force from `since` on."""
+
+    allowlist: Allowlist
+    sha256: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """Every list that was in force, oldest first, parsed; and which of them stand behind the one in force."""
+
+    key: tuple[str, datetime]  # of the list in force when these were read: one can come into force twice
+    past: tuple[PastList, ...]
+    earlier: tuple[Allowlist, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """An answer, and when one of the lines behind it changes by itself."""
 
@@ -146,22 +164,12 @@ class Answered:
 class RecipeReading:
     """Reads recipes; `rule` holds the settings that weigh."""
 
-    def __init__(
-        self,
-        *,
-        store: EvidenceStore,
-        clock: Clock,
-        allowlist: AllowlistHolder,
-        rule: ConfirmRule,
-        max_lines: int = 4096,
-    ) -> None:
+    def __init__(self, *, store: EvidenceStore, clock: Clock, allowlist: AllowlistHolder, rule: ConfirmRule) -> None:
         self._store = store
         self._clock = clock
         self._allowlist = allowlist
         self._rule = rule
-        self._earlier: tuple[tuple[str, datetime], tuple[Allowlist, ...]] | None = None
-        self._lines: OrderedDict[str, tuple[int, str, datetime | None, Mapping[str, object]]] = OrderedDict()
-        self._max_lines = max_lines
+        self._known_lists: _Lists | None = None
         self._lock = threading.Lock()
 
     # --- one recipe --------------------------------------------------------------------------------
@@ -187,7 +195,9 @@ class RecipeReading:
         inputs = self._store.inputs(recipe, as_of=lens.as_of)
         if inputs is None:
             raise _unknown(recipe)
-        rule = self._rule if lens.confirm_by is None else replace(self._rule, by=lens.confirm_by)
+        rule = self._rule if lens.as_of is None else self._rule_at(lens.as_of)
+        if lens.confirm_by is not None:
+            rule = replace(rule, by=lens.confirm_by)
         allowlist, earlier = self._lists(lens.as_of)
         verdict = corroborate(inputs, allowlist=allowlist, rule=rule, now=lens.as_of or now, earlier=earlier)
         return RecipeView(masked_verdict(verdict, Masking(allowlist)), chosen_grid(verdict, lens), lens, rule)
@@ -202,27 +212,38 @@ class RecipeReading:
         """The settings that weigh."""
         return self._rule
 
+    def _rule_at(self, as_of: datetime) -> ConfirmRule:
+        """The settings that weighed then; of a time before any were noted, those that were noted first."""
+        noted = self._store.weighings()
+        then = [weighing.rule for weighing in noted if weighing.since <= as_of]
+        return then[-1] if then else noted[0].rule if noted else self._rule
+
     def _lists(self, as_of: datetime | None) -> tuple[Allowlist, tuple[Allowlist, ...]]:
         """The list that was in force, and those before it; before the first one nobody was listed."""
         current = self._allowlist.current()
+        lists = self._every_list(current)
         if as_of is None:
-            with self._lock:
-                known = self._earlier
-            key = (current.sha256, current.since)  # a list can come into force twice, with others between
-            if known is None or known[0] != key:
-                known = (key, self._load(self._store.allowlists(), but=current.sha256))
-                with self._lock:
-                    self._earlier = known
-            return current.allowlist, known[1]
-        past = [version for version in self._store.allowlists() if version.since <= as_of]
-        if not past:
-            return Allowlist.empty(), ()
-        return Allowlist.load(past[-1].text), self._load(past[:-1], but=past[-1].sha256)
+            return current.allowlist, lists.earlier
+        past = [each for each in lists.past if each.since <= as_of]
+        return (past[-1].allowlist, _before(past, past[-1].sha256)) if past else (Allowlist.empty(), ())
 
-    def _load(self, versions: Iterable[AllowlistVersion], *, but: str) -> tuple[Allowlist, ...]:
-        """Distinct lists, the one in force left out."""
-        texts = {version.sha256: version.text for version in versions if version.sha256 != but}
-        return tuple(Allowlist.load(text) for text in texts.values())
+    def _every_list(self, current: InForce) -> _Lists:
+        """Each text is parsed once, however often it is asked for: a past list costs a read no more than today's."""
+        key = (current.sha256, current.since)
+        with self._lock:
+            known = self._known_lists
+        if known is not None and known.key == key:
+            return known
+        parsed = {each.sha256: each.allowlist for each in known.past} if known else {}
+        past = []
+        for version in self._store.allowlists():
+            if version.sha256 not in parsed:
+                parsed[version.sha256] = Allowlist.load(version.text)
+            past.append(PastList(parsed[version.sha256], version.sha256, version.since))
+        found = _Lists(key, tuple(past), _before(past, current.sha256))
+        with self._lock:
+            self._known_lists = found
+        return found
 
     # --- the catalogue -----------------------------------------------------------------------------
 
@@ -233,46 +254,27 @@ class RecipeReading:
 
     def recipes(self, where: RecipeFilter, *, after: str | None, limit: int) -> RecipeList:
         """A page of catalogue lines by name, each as of now."""
-        every = self.all_lines()
+        now = self._clock()
+        every = self._lines(now)
         left = [line for line in every if where.admits(line) and (after is None or str(line["recipe"]) > after)]
         page = left[:limit]
         # A filter can admit a line later that it leaves out today, so the clock of every line counts.
         following = str(page[-1]["recipe"]) if len(left) > limit else None
-        return RecipeList(tuple(page), following, _next_change(every))
+        return RecipeList(tuple(page), following, _first_change(every, now))
 
     def all_lines(self) -> tuple[Mapping[str, object], ...]:
-        """Every known recipe's line; one whose age ran on is made anew, once."""
-        now = self._clock()
-        sha256 = self._allowlist.current().sha256
-        return tuple(self._line(summary, sha256, now) for summary in self._store.summaries())
+        """Every known recipe's line as of now; what is kept of a verdict says how it reads, so none is computed."""
+        return self._lines(self._clock())
 
-    def _line(self, summary: RecipeSummary, sha256: str, now: datetime) -> Mapping[str, object]:
-        due = _instant(summary.verdict.get("nextChange"))
-        if due is None or now < due:
-            return summary.verdict
-        with self._lock:
-            known = self._lines.get(summary.recipe)
-        if known is not None:
-            revision, listed, until, line = known
-            if (revision, listed) == (summary.revision, sha256) and (until is None or now < until):
-                return line
-        inputs = self._store.inputs(summary.recipe)
-        if inputs is None:
-            return summary.verdict
-        verdict = self.verdict(inputs)
-        line = summarize(verdict)
-        with self._lock:
-            self._lines[summary.recipe] = (summary.revision, sha256, verdict.next_change, line)
-            self._lines.move_to_end(summary.recipe)
-            while len(self._lines) > self._max_lines:
-                self._lines.popitem(last=False)
-        return line
+    def _lines(self, now: datetime) -> tuple[Mapping[str, object], ...]:
+        return tuple(line_at(summary.verdict, now) for summary in self._store.summaries())
 
     def answer(self, asked: Asked) -> Answered:
         """Compare what was asked with every recipe; what was asked is kept nowhere."""
-        lines = self.all_lines()
+        now = self._clock()
+        lines = self._lines(now)
         candidates = [candidate for line in lines if (candidate := candidate_of(line)) is not None]
-        return Answered(answer(asked, candidates), _next_change(lines))
+        return Answered(answer(asked, candidates), _first_change(lines, now))
 
     # --- the allowlist -----------------------------------------------------------------------------
 
@@ -281,9 +283,9 @@ class RecipeReading:
         problem = self._allowlist.problem
         return self._allowlist.current(), None if problem is None else MASK.text(problem)
 
-    def allowlist_versions(self) -> tuple[AllowlistVersion, ...]:
+    def allowlist_versions(self) -> tuple[PastList, ...]:
         """Every list that was in force, newest first."""
-        return tuple(reversed(self._store.allowlists()))
+        return self._every_list(self._allowlist.current()).past[::-1]
 
 
 def chosen_grid(verdict: RecipeVerdict, lens: Lens) -> Grid:
@@ -350,12 +352,13 @@ def _among(wanted: str, values: object) -> bool:
     return isinstance(values, list | tuple) and wanted in values
 
 
-def _next_change(lines: Iterable[Mapping[str, object]]) -> datetime | None:
-    return min((at for line in lines if (at := _instant(line["nextChange"])) is not None), default=None)
+def _first_change(lines: Iterable[Mapping[str, object]], now: datetime) -> datetime | None:
+    return min((at for line in lines if (at := next_change(line, now)) is not None), default=None)
 
 
-def _instant(text: object) -> datetime | None:
-    return datetime.fromisoformat(text) if isinstance(text, str) else None
+def _before(past: Iterable[PastList], current: str) -> tuple[Allowlist, ...]:
+    """Distinct lists, the one in force left out."""
+    return tuple({each.sha256: each.allowlist for each in past if each.sha256 != current}.values())
 
 
 def _unknown(recipe: str) -> NotFoundError:

@@ -7,14 +7,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from app.core.bundle import Run
 from app.core.catalogue import CatalogueVersion
 from app.core.latest import precedence
 from app.core.refs import Digest
 from app.core.remarks import run_remarks
-from app.core.staleness import Standing, staleness_of, today
+from app.core.staleness import Standing, aged_from, staleness_of, today
 from app.core.verdict import RecipeInputs, Remark, SourceStanding, Staleness, StaleReason
 from app.ports import Clock, EvidenceStore, Record
 from app.services.report import RecipeReading
@@ -79,7 +79,7 @@ class RecordStandings:
                 retracted=known.retracted.get((run.digest, run.source_id)),
             ),
         )
-        aged = run.attested_at + timedelta(days=self._recipes.rule.aged_after_days + 1)
+        aged = aged_from(run.attested_at, self._recipes.rule.aged_after_days)
         changes = [at for at in (known.next_change, aged) if at is not None and at > now]
         version = today(known.catalogue)
         remarks = run_remarks(run, version.floors if version else None)
@@ -91,6 +91,8 @@ class RecordStandings:
         now = self._clock()
         with self._lock:
             kept = self._kept.get(recipe)
+            if kept is not None:
+                self._kept.move_to_end(recipe)
         if kept is not None and kept[:2] == (revision, sha256):
             until = kept[2].next_change
             if until is None or now < until:

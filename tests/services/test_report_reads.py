@@ -1,16 +1,19 @@
 """Reads of recipes and records: lenses, lines, standings, masks."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
+from app.core.allowlist import Allowlist
+from app.core.asked import asked_by_criteria
 from app.core.errors import InputError, NotFoundError
-from app.core.verdict import ConfirmBy, State
-from app.ports import RecordFilter
+from app.core.verdict import ConfirmBy, ConfirmRule, RecipeInputs, State
+from app.ports import RecordFilter, Weighing
 from app.services.records import RecordReading
 from app.services.report import Lens, RecipeFilter, RecipeReading
-from tests.support.runs import CHECK, OLDER, RECIPE, allowlist_text, make_run, person, version, workflow
+from app.services.standings import RecordStandings
+from tests.support.runs import CHECK, CRITERIA, OLDER, RECIPE, allowlist_text, make_run, person, version, workflow
 from tests.support.webapp import FakeContainer, make_container
 
 
@@ -91,15 +94,149 @@ def test_a_removed_signer_is_told_in_read_and_stored_line_alike(container: FakeC
     assert "SIGNER_REMOVED" in [reason.reason.value for reason in verdict.sources[0].staleness]
 
 
-def test_lines_are_as_stored_until_their_age_changes(container: FakeContainer) -> None:
-    container.keep(make_run(person("dev-one"), days=30.5))
+@pytest.fixture
+def computed(container: FakeContainer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The recipe of each verdict that was computed: each starts with its inputs."""
+    asked: list[str] = []
+    inputs = container.store.inputs
+
+    def counting(recipe: str, /, *, as_of: datetime | None = None, strangers: bool = False) -> RecipeInputs | None:
+        asked.append(recipe)
+        return inputs(recipe, as_of=as_of, strangers=strangers)
+
+    monkeypatch.setattr(container.store, "inputs", counting)
+    return asked
+
+
+def keep_many(container: FakeContainer, count: int) -> None:
+    """One record of dev-one on each of `count` recipes."""
+    for index in range(count):
+        criteria = replace(CRITERIA, platform=f"p{index}")
+        container.keep(make_run(person("dev-one"), criteria=criteria, digest=f"{index:064x}"))
+
+
+def test_no_list_and_no_answer_computes_a_verdict_however_many_lines_aged(
+    container: FakeContainer, computed: list[str]
+) -> None:
+    keep_many(container, 30)
     reading = recipes(container)
-    stored = container.store.summaries()[0].verdict
-    assert reading.all_lines()[0] is stored
-    container.clock.now += timedelta(days=1)
-    first, second = reading.all_lines()[0], reading.all_lines()[0]
-    assert "AGED" in first["staleness"]  # type: ignore[operator]
-    assert first is second
+    assert reading.all_lines()[0] is container.store.summaries()[0].verdict
+    container.clock.now += timedelta(days=40)
+    assert [line["staleness"] for line in reading.all_lines()] == [["UNKNOWN_CURRENT", "AGED"]] * 30
+    assert len(reading.recipes(RecipeFilter(staleness="AGED"), after=None, limit=50).lines) == 30
+    assert reading.answer(asked_by_criteria({"service": "eks"})).answer.matches[0].candidate.staleness == (
+        "UNKNOWN_CURRENT",
+        "AGED",
+    )
+    assert computed == []
+
+
+def test_a_page_of_records_is_of_a_bounded_number_of_recipes(
+    container: FakeContainer, computed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page costs so many verdicts at most, the same page again none, and the cursor leaves nothing out."""
+    monkeypatch.setattr("app.services.records.MAX_RECIPES", 4)
+    keep_many(container, 10)
+    reading = records(container)
+    for staleness, sizes in ((None, [4, 4, 2]), ("BUNDLE_GONE", [0, 0, 0]), ("UNKNOWN_CURRENT", [4, 4, 2])):
+        found, costs, after = [], [], None
+        for _ in range(3):
+            computed.clear()
+            page = reading.records(RecordFilter(), staleness=staleness, after=after, limit=50)
+            found.append([item.record.run.criteria.platform for item in page.items])
+            costs.append(len(computed))
+            after = page.next
+        assert after is None
+        assert [len(items) for items in found] == sizes
+        if staleness != "BUNDLE_GONE":
+            assert [name for items in found for name in items] == [f"p{index}" for index in range(9, -1, -1)]
+        assert costs == ([4, 4, 2] if staleness is None else [0, 0, 0])
+
+
+def test_a_filtered_page_that_is_full_goes_on_where_it_ended(container: FakeContainer) -> None:
+    keep_many(container, 5)
+    reading, after, found = records(container), None, []
+    for _ in range(3):
+        page = reading.records(RecordFilter(), staleness="UNKNOWN_CURRENT", after=after, limit=2)
+        found.append([item.record.run.criteria.platform for item in page.items])
+        after = page.next
+    assert (found, after) == ([["p4", "p3"], ["p2", "p1"], ["p0"]], None)
+
+
+def test_what_is_used_stays_ready_while_others_come(
+    container: FakeContainer, computed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.services.standings.MAX_STANDINGS", 3)
+    keep_many(container, 6)
+    standings = RecordStandings(store=container.store, clock=container.clock, recipes=recipes(container))
+    often, *others = container.store.records(RecordFilter(), after=None, limit=10)[0]
+    for other in others:
+        standings.standing(often)
+        standings.standing(other)
+    assert computed.count(often.run.recipe) == 1
+
+
+def test_each_list_is_parsed_once_however_often_the_past_is_asked_for(
+    container: FakeContainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[bytes] = []
+    load = Allowlist.load
+
+    def counting(data: bytes) -> Allowlist:
+        parsed.append(data)
+        return load(data)
+
+    container.keep(make_run(person("dev-one")))
+    for name in ("one", "two", "three"):
+        container.clock.now += timedelta(hours=1)
+        container.allowlist.put(allowlist_text(person("dev-one"), person(name)))
+    reading, now = recipes(container), container.clock.now
+    monkeypatch.setattr(Allowlist, "load", counting)
+    for minutes in range(5):
+        reading.recipe(RECIPE, Lens(as_of=now - timedelta(minutes=minutes)))
+        reading.recipe(RECIPE)
+        assert len(reading.allowlist_versions()) == 4
+    assert len(parsed) == 4
+    container.clock.now += timedelta(hours=1)
+    container.allowlist.put(allowlist_text(person("dev-two")))
+    parsed.clear()
+    assert not reading.recipe(RECIPE).verdict.sources[0].allowlisted
+    assert reading.recipe(RECIPE, Lens(as_of=now)).verdict.sources[0].allowlisted
+    assert len(parsed) == 1
+
+
+@pytest.mark.parametrize(
+    ("hours", "state", "threshold"),
+    [
+        pytest.param(3, State.CONFIRMED, 2, id="two-made-it-then"),
+        pytest.param(5, State.SINGLE, 3, id="three-since"),
+        pytest.param(1, State.CONFIRMED, 2, id="before-any-was-noted"),
+    ],
+)
+def test_a_past_time_is_weighed_by_the_settings_of_then(
+    container: FakeContainer, hours: int, state: State, threshold: int
+) -> None:
+    start = container.clock.now
+    container.allowlist.put(allowlist_text(person("dev-one"), person("dev-two")))
+    for name in ("dev-one", "dev-two"):
+        container.keep(replace(make_run(person(name)), received_at=start - timedelta(days=1)))
+    for after, made in ((2, 2), (5, 3)):
+        container.store.reproject(
+            f"{made} make it",
+            project=container.allowlist.project,
+            weighing=Weighing(ConfirmRule(threshold=made), start + timedelta(hours=after)),
+        )
+    container.clock.now = start + timedelta(hours=9)
+    reading = RecipeReading(
+        store=container.store,
+        clock=container.clock,
+        allowlist=container.allowlist,
+        rule=ConfirmRule(threshold=3),
+    )
+    view = reading.recipe(RECIPE, Lens(as_of=start + timedelta(hours=hours)))
+    assert (view.verdict.state, view.rule.threshold) == (state, threshold)
+    by_party = reading.recipe(RECIPE, Lens(as_of=start + timedelta(hours=hours), confirm_by=ConfirmBy.PARTY))
+    assert (by_party.rule.by, by_party.rule.threshold) == (ConfirmBy.PARTY, threshold)
 
 
 @pytest.mark.parametrize(
@@ -107,6 +244,7 @@ def test_lines_are_as_stored_until_their_age_changes(container: FakeContainer) -
     [
         pytest.param(RecipeFilter(), 1, id="none"),
         pytest.param(RecipeFilter(service="eks", accelerator="h100", platform="kubeflow"), 1, id="criteria"),
+        pytest.param(RecipeFilter(service="EKS", accelerator=" H100"), 1, id="criteria-as-people-write-them"),
         pytest.param(RecipeFilter(service="gke"), 0, id="service"),
         pytest.param(RecipeFilter(platform="any"), 0, id="any-is-a-value"),
         pytest.param(RecipeFilter(q="UBUNTU"), 1, id="q"),

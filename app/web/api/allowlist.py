@@ -45,7 +45,7 @@ def list_allowlist_versions(request: Request, query: Annotated[ListQuery, Query(
         older_left = decode_number("versions", query.cursor)
         start = 0 if older_left is None else max(0, len(versions) - older_left)
         page = versions[start : start + query.limit]
-        lists = [Allowlist.load(item.text) for item in versions[start : start + query.limit + 1]]
+        lists = [item.allowlist for item in versions[start : start + query.limit + 1]]
         lists += [Allowlist.empty()] * (len(page) + 1 - len(lists))
         items = []
         for version, newer, older in zip(page, lists, lists[1:], strict=False):
