@@ -14,6 +14,7 @@ from app.adapters.files import PointerFiles
 from app.adapters.files.watch import WatchedFile
 from app.adapters.oci import OciRegistry
 from app.adapters.oci.layout_tar import read_layout_tar
+from app.adapters.oci.limits import Deadline
 from app.adapters.sigstore.roots import TrustRoots
 from app.adapters.sigstore.verifier import SignatureLimits, SignatureOnly, SigstoreVerifier
 from app.bootstrap.container import build_judge, confirm_rule, credentials, reader_limits, utc_now
@@ -53,7 +54,9 @@ def verify_service(settings: Settings, trusted_roots: Sequence[str]) -> Iterator
                 token_realms=settings.token_realms,
                 credentials=credentials(settings),
             ),
-            open_archive=lambda path: read_layout_tar(path, f"{private}/layouts", limits),
+            open_archive=lambda path: read_layout_tar(
+                path, f"{private}/layouts", limits, tick=Deadline(settings.pull_timeout_seconds).remaining
+            ),
             judge=judge,
             clock=utc_now,
         )

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.adapters.oci import OciArchive, ReaderLimits, describe_bundle, describe_signature, read_layout_tar
+from app.adapters.oci.codes import fetch_error
 from app.adapters.oci.layout import archive_ref
 from app.adapters.oci.pack import BundleArtifact, sha256
 from app.core.bundle import RawSignature
@@ -424,6 +426,44 @@ def test_what_is_no_tar_is_refused(tmp_path: Path, content: bytes, code: str) ->
         raise AssertionError("no archive was handed out")
 
     assert caught.value.code == code
+
+
+def test_reading_an_archive_ends_when_the_caller_says_so(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "export.tar").write_bytes(exported(bench))
+
+    def late() -> None:
+        raise fetch_error("REGISTRY_TIMEOUT", "too late")
+
+    with (
+        pytest.raises(FetchError, match="too late"),
+        read_layout_tar(str(tmp_path / "export.tar"), str(tmp_path / "offline"), tick=late),
+    ):
+        raise AssertionError("an archive was handed out after the deadline")
+
+
+def test_zeros_after_an_archive_count(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "export.tar"
+    path.write_bytes(exported(bench))
+    os.truncate(path, 20 << 20)
+    with read_layout_tar(str(path), str(tmp_path / "offline")) as read:
+        assert read.artifact.digest == bench.bundle.digest
+    small = ReaderLimits(blob_bytes=1 << 20, signatures_bytes=1 << 20, manifest_bytes=1 << 20)
+    with (
+        pytest.raises(FetchError, match="the archive has more than") as caught,
+        read_layout_tar(str(path), str(tmp_path / "offline"), small),
+    ):
+        raise AssertionError("an archive with many zeros behind it was handed out")
+    assert caught.value.code == "BODY_TOO_LARGE"
+
+
+def test_a_pipe_is_no_archive_and_nobody_waits_for_its_other_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.tar")
+    with (
+        pytest.raises(FetchError, match="expected a regular file") as caught,
+        read_layout_tar(str(tmp_path / "pipe.tar"), str(tmp_path / "offline")),
+    ):
+        raise AssertionError("no archive was handed out")
+    assert caught.value.code == "LAYOUT_INVALID"
 
 
 def test_an_archive_over_the_limits_is_told_apart(bench: Bench, tmp_path: Path) -> None:

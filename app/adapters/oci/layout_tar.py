@@ -1,7 +1,9 @@
 """A layout as one tar file: written for `GET /archive`, read by an offline `verify` with a registry's limits."""
 
+import os
+import stat
 import tarfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,8 @@ from app.core.refs import Digest
 from app.ports import Pulled
 
 _COPY_BYTES = 256 << 10
+_ENTRY_BYTES = 20 << 10
+"""Most that one entry takes besides its content: two headers, an extended name, padding."""
 
 
 def stream_layout(layout: Layout, blobs: Collection[Digest], index: bytes) -> Iterator[bytes]:
@@ -52,8 +56,13 @@ def _header(name: str, size: int | None) -> bytes:
 
 
 @contextmanager
-def read_layout_tar(path: str, tmp: str, limits: ReaderLimits | None = None) -> Iterator[Pulled]:
-    """An archive tar as if it had been pulled: artifact, signatures and unpacked bundle; raises `FetchError`."""
+def read_layout_tar(
+    path: str, tmp: str, limits: ReaderLimits | None = None, *, tick: Callable[[], object] = lambda: None
+) -> Iterator[Pulled]:
+    """An archive tar as if it had been pulled: artifact, signatures and unpacked bundle; raises `FetchError`.
+
+    `tick` is called as the work goes on and may raise to end it.
+    """
     limits = limits or ReaderLimits()
     most = limits.blob_bytes + limits.signatures_bytes + 2 * limits.manifest_bytes
     outer = replace(limits, unpacked_bytes=most, files=4 * limits.referrers + 16)
@@ -61,10 +70,9 @@ def read_layout_tar(path: str, tmp: str, limits: ReaderLimits | None = None) -> 
     with private_directory(tmp) as private:
         root = Path(private, "layout")
         try:
-            with Path(path).open("rb") as source:
-                root.mkdir(0o700)
-                chunks = iter(lambda: source.read(_COPY_BYTES), b"")
-                write_tree(read_tar(ByteStream(chunks), outer), str(root), outer)
+            root.mkdir(0o700)
+            chunks = _regular_chunks(path, most + 2 * outer.files * _ENTRY_BYTES, tick)
+            write_tree(read_tar(ByteStream(chunks), outer), str(root), outer)
         except OSError as err:
             raise fetch_error("STORAGE_UNAVAILABLE", f"the archive can not be read: {err.strerror}") from err
         layout = Layout(root, limits)
@@ -81,5 +89,24 @@ def read_layout_tar(path: str, tmp: str, limits: ReaderLimits | None = None) -> 
             size=main.layer.size,
             tar_digest=main.tar_digest,
             limits=limits,
+            tick=tick,
         )
         yield Pulled(artifact, directory, str(layer))
+
+
+def _regular_chunks(path: str, most: int, tick: Callable[[], object]) -> Iterator[bytes]:
+    """A file that was named, piece by piece; links are the caller's own and are followed, but not to a device.
+
+    What it holds is counted as it is read, zeros after the end of the tar included.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # no waiting for a pipe's other end
+    with os.fdopen(handle, "rb") as source:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise fetch_error("LAYOUT_INVALID", "expected a regular file, got something else")
+        total = 0
+        while piece := source.read(_COPY_BYTES):
+            tick()
+            total += len(piece)
+            if total > most:
+                raise fetch_error("BODY_TOO_LARGE", f"the archive has more than {most} bytes")
+            yield piece
