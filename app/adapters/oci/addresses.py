@@ -5,6 +5,7 @@ The lookup is injected, so that the rule is a pure function of its answer; conne
 
 import ipaddress
 import queue
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterable
@@ -13,12 +14,14 @@ from typing import Self
 
 from app.adapters.oci.codes import fetch_error
 from app.adapters.oci.limits import Deadline
+from app.core.errors import ReferenceInvalid
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], list[str]]
 """(host, port) -> textual addresses; raises OSError."""
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
+_PORT = re.compile(r"[0-9]{1,5}")
 
 _V4 = ipaddress.IPv4Network
 _V6 = ipaddress.IPv6Network
@@ -108,14 +111,17 @@ class Origin:
 
 
 def split_host(text: str) -> tuple[str, int | None]:
-    """Lower-case host without trailing dot or brackets, and the port when one is given."""
+    """Lower-case host without trailing dot or brackets, and the port when one is given.
+
+    Raises `ReferenceInvalid` for what is no port: nobody was asked, so trying again would change nothing.
+    """
     head, port = text, None
     bracket = text.rfind("]")
     colon = text.rfind(":")
     if colon > bracket:
         head, digits = text[:colon], text[colon + 1 :]
-        if not (digits.isascii() and digits.isdigit() and 0 < int(digits) < 65536):
-            raise fetch_error("REGISTRY_UNREACHABLE", f"expected a port from 1 to 65535, got {digits[:20]!r}")
+        if not (_PORT.fullmatch(digits) and 0 < int(digits) < 65536):
+            raise ReferenceInvalid(f"expected a port from 1 to 65535, got {digits[:20]!r}")
         port = int(digits)
     return head.lower().rstrip(".").removeprefix("[").removesuffix("]"), port
 

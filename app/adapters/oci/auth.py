@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from app.adapters.oci.addresses import api_host, split_host
 from app.adapters.oci.codes import fetch_error, status_error
 from app.adapters.oci.transport import Credential, Response, Url, Wire
-from app.core.errors import DocumentInvalid, FetchError
+from app.core.errors import DocumentInvalid, ReferenceInvalid
 from app.core.jsontext import parse_json
 from app.ports import Access
 
@@ -72,7 +72,7 @@ def parse_logins(text: str) -> dict[str, RegistryLogin]:
             raise DocumentInvalid(f"credentials of {host!r}: expected exactly user and password, or token, as texts")
         try:
             logins[login_key(host)] = RegistryLogin(**texts)
-        except FetchError as err:
+        except ReferenceInvalid as err:
             raise DocumentInvalid(f"credentials name a malformed host {host!r}") from err
     return logins
 
