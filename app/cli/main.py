@@ -46,7 +46,7 @@ def aicr_evidence(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except ServiceError as err:
         say_error(err)
-        return exit_of(err)
+        return exit_of(err) if options.can_not_run is None else options.can_not_run
     except KeyboardInterrupt:
         say_error(Cancelled("interrupted; nothing was decided"))
         return exit_of(Cancelled(""))
@@ -66,7 +66,8 @@ def _unexpected(err: Exception) -> int:
     """
     say(f"error: an unexpected {type(err).__name__} ended the command; this is a fault of aicr-evidence")
     if os.environ.get("AICR_EVIDENCE_LOG_LEVEL", "").lower() == "debug":
-        say("".join(traceback.format_exception(err)).rstrip())
+        for line in "".join(traceback.format_exception(err)).splitlines():
+            say(line)
     else:
         say("hint: AICR_EVIDENCE_LOG_LEVEL=debug shows where")
     return INTERNAL
@@ -75,10 +76,9 @@ def _unexpected(err: Exception) -> int:
 def _hand_over(words: list[str]) -> int:
     found = _next_aicr()
     if found is None:
-        say(
-            f"error: {words[0] if words else ''!r} is not a verb of aicr-evidence and there is no other aicr on PATH\n"
-            "hint: verbs of this command start with `aicr evidence`; install NVIDIA's aicr for the others"
-        )
+        word = words[0] if words else ""
+        say(f"error: {word!r} is not a verb of aicr-evidence and there is no other aicr on PATH")
+        say("hint: verbs of this command start with `aicr evidence`; install NVIDIA's aicr for the others")
         return INVALID
     os.execv(found, [found, *words])  # noqa: S606
     return INVALID

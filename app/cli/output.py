@@ -1,6 +1,12 @@
-"""What people and pipes get: data on stdout, messages on stderr, nothing that moves a terminal's cursor."""
+"""What people and pipes get: data on stdout, messages on stderr, nothing that moves a terminal's cursor.
+
+Much of it was written by strangers: names of files, recipes, identities. A text is one line wherever it goes, so that
+none of it can begin a line of its own, which a CI job would read as a command to itself (trust 5). Only `write_block`
+keeps line breaks, for texts whose breaks are ours.
+"""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -9,27 +15,51 @@ from app.core.errors import ServiceError
 
 T = TypeVar("T")
 
-_KEPT = "\n\t"
+_NOT_ASCII = re.compile(r"[^\n -~]")
 
 
-def printable(text: str) -> str:
-    """`text` with control, format and bidi characters made visible; line breaks and tabs stay (trust 5)."""
-    return "".join(ch if ch.isprintable() or ch in _KEPT else ch.encode("unicode_escape").decode() for ch in text)
+def one_line(text: str) -> str:
+    """`text` with control, format, bidi and line-breaking characters made visible; tabs stay."""
+    return "".join(ch if ch.isprintable() or ch == "\t" else ch.encode("unicode_escape").decode() for ch in text)
 
 
-def write(text: str) -> None:
-    """One block of data on stdout."""
-    sys.stdout.write(printable(text) + "\n")
+def block(text: str) -> str:
+    """Several lines, each as `one_line`; for a text in which whatever a stranger wrote is on one line already."""
+    return "\n".join(map(one_line, text.split("\n")))
+
+
+def json_text(value: object) -> str:
+    """Indented by two, as the API's bodies: what can be read stays as it is, any other character is a JSON escape."""
+    return _NOT_ASCII.sub(_json_character, json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _json_character(found: re.Match[str]) -> str:
+    """A character inside a JSON string; beyond U+FFFF an escape is a surrogate pair (RFC 8259, 7)."""
+    ch = found.group()
+    if ch.isprintable():
+        return ch
+    units = ch.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def write(*lines: str) -> None:
+    """Data on stdout, one line each."""
+    sys.stdout.write("".join(one_line(line) + "\n" for line in lines))
+
+
+def write_block(text: str) -> None:
+    """Data on stdout whose line breaks are ours: a table, a report."""
+    sys.stdout.write(block(text) + "\n")
 
 
 def write_json(value: object) -> None:
-    """Indented by two, as the API's bodies; non-ASCII stays readable, control characters are escaped by JSON."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Data on stdout as JSON."""
+    sys.stdout.write(json_text(value) + "\n")
 
 
 def say(text: str) -> None:
-    """A message on stderr."""
-    sys.stderr.write(printable(text) + "\n")
+    """A message on stderr, one line."""
+    sys.stderr.write(one_line(text) + "\n")
     sys.stderr.flush()
 
 
@@ -44,8 +74,8 @@ def say_error(err: ServiceError) -> None:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Columns padded to their widest cell; the last one is not padded."""
-    cells = [list(headings), *([printable(cell).replace("\n", " ") for cell in row] for row in rows)]
+    """Columns padded to their widest cell, a row a line; the last column is not padded."""
+    cells = [list(headings), *([one_line(cell) for cell in row] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells

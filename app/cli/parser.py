@@ -1,12 +1,22 @@
-"""Verbs and options of `aicr evidence`; only argparse is imported here, so that help is quick."""
+"""Verbs and options of `aicr evidence`; nothing heavy is imported here, so that help is quick."""
 
 import argparse
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import NoReturn
 
 from app import __version__
+from app.cli.exits import INVALID
+from app.cli.output import one_line
 
 _VERBS = "app.cli.verbs."
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, whose complaint about a word stays on one line, whatever the word holds."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(one_line(message))
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -18,7 +28,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="aicr evidence",
         formatter_class=_Formatter,
         description="Says whether a GPU-cluster recipe is really confirmed, and by whom.",
@@ -45,7 +55,10 @@ def _verb(
     handler: str,
     summary: str,
     epilog: str = "",
+    *,
+    can_not_run: int | None = None,
 ) -> argparse.ArgumentParser:
+    """A verb; `can_not_run` is its one exit for every error that ends it, instead of the error's category."""
     parser = verbs.add_parser(
         name,
         help=summary,
@@ -53,7 +66,7 @@ def _verb(
         epilog=epilog,
         formatter_class=_Formatter,
     )
-    parser.set_defaults(handler=_VERBS + handler)
+    parser.set_defaults(handler=_VERBS + handler, can_not_run=can_not_run)
     return parser
 
 
@@ -87,7 +100,8 @@ def _verify(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         "verify",
         "verify:run",
         "judge a bundle: a directory, a pointer file, an OCI reference or an archive tar",
-        "Offline with the local trust roots; with --api the service judges.\n"
+        "Offline with the local trust roots and the options given here.\n"
+        "With --api the service judges by its own settings; options that change what is judged or how are refused.\n"
         "Exit codes: 0 valid; 2 invalid, or valid with recorded phase failures; 5 could not be read, try again; "
         "9 aborted.\n\n"
         "examples:\n"
@@ -191,6 +205,7 @@ def _trees(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "tree:check",
         "check a committed pointer tree, one line per violation",
         "Exit codes: 0 clean; 1 violations; 2 can not run.",
+        can_not_run=INVALID,
     )
     check.add_argument("directory", metavar="DIR", nargs="?", help="default: AICR_EVIDENCE_POINTERS")
     check.add_argument("--allowlist", metavar="FILE", help="default: DIR/allowlist.yaml, else AICR_EVIDENCE_ALLOWLIST")
@@ -201,6 +216,7 @@ def _trees(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "tree:index",
         "print the sorted index of a pointer tree",
         "Exit codes: 0 written or equal; 1 --check found a difference; 2 can not run.",
+        can_not_run=INVALID,
     )
     index.add_argument("directory", metavar="DIR", nargs="?", help="default: AICR_EVIDENCE_POINTERS")
     index.add_argument("--allowlist", metavar="FILE", help="default: DIR/allowlist.yaml, else AICR_EVIDENCE_ALLOWLIST")
@@ -221,6 +237,7 @@ def _allowlist(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "allowlist:check",
         "load a file and say what is wrong with it",
         "Exit codes: 0 loads; 2 does not.",
+        can_not_run=INVALID,
     )
     check.add_argument("file", metavar="FILE", help="an allowlist")
     classify = _verb(actions, "classify", "allowlist:classify", "say what class a signer has under a file")

@@ -13,7 +13,6 @@ from typing import Final, NoReturn, Self, TypeVar
 
 from app.core.canonical import MAX_NODES, Alias, Node, ParsedRecipe, Scalar, Sequence
 from app.core.canonical import Mapping as MappingNode
-from app.core.canonical.nodes import key_text
 from app.core.coordinate import Criteria, profile_segment, recipe_slug
 from app.core.errors import RecipeInvalid
 
@@ -157,11 +156,21 @@ def recipe_name(criteria: Criteria | None, profile: SelectedProfile | None = Non
 
 
 def require_resolved(parsed: ParsedRecipe) -> None:
-    """Refuse an overlay, and any other document that says it is no resolved recipe (2.5); raises `RecipeInvalid`."""
-    if isinstance(parsed.root, MappingNode):
-        for key, value in parsed.root.pairs:
-            if key_text(key) == "kind" and isinstance(value, Scalar):
-                _check_kind(value.value)
+    """Refuse an overlay, and any other mapping that says it is no resolved recipe (2.5); raises `RecipeInvalid`.
+
+    Every `kind` and `apiVersion` of the top level is read as Go reads it, through aliases too. A text that says
+    nothing about itself passes: digests are defined for more texts than recipes (11.12).
+    """
+    document = _Decoder()
+    for key, value in parsed.root.pairs if isinstance(parsed.root, MappingNode) else ():
+        name = key.target if isinstance(key, Alias) else key
+        match name:
+            case Scalar(value="kind"):
+                _check_kind(document.text(value, "kind"))
+            case Scalar(value="apiVersion"):
+                _check_version(document.text(value, "apiVersion"))
+            case Scalar(value="<<", style=""):
+                _refuse_merge(key)
 
 
 def _check_kind(kind: str) -> None:
@@ -172,6 +181,15 @@ def _check_kind(kind: str) -> None:
         )
     if kind not in {"", KIND}:
         raise RecipeInvalid(f"kind: expected {KIND}, got {kind[:80]!r}")
+
+
+def _check_version(api_version: str) -> None:
+    if api_version not in {*DEFAULT_VERSIONS, PROFILE_VERSION}:
+        raise RecipeInvalid(f"apiVersion: expected aicr.run/v1 or {PROFILE_VERSION}, got {api_version[:80]!r}")
+
+
+def _refuse_merge(key: Node) -> NoReturn:
+    raise RecipeInvalid(f"merge key at line {key.line}", hint="write the entries out")
 
 
 def _check_track(
@@ -185,8 +203,7 @@ def _check_track(
                 f"metadata.selectedProfile: expected none with apiVersion {api_version!r}, only with {PROFILE_VERSION}"
             )
         return
-    if api_version != PROFILE_VERSION:
-        raise RecipeInvalid(f"apiVersion: expected aicr.run/v1 or {PROFILE_VERSION}, got {api_version[:80]!r}")
+    _check_version(api_version)
     if not kind:
         raise RecipeInvalid(f"kind: expected {KIND} with apiVersion {PROFILE_VERSION}, got none")
     if profile is None and not accounting:
@@ -213,7 +230,7 @@ def _check_keys(root: Node) -> None:
                 if not isinstance(key, Scalar):
                     raise RecipeInvalid(f"expected text for a key at line {key.line}")
                 if key.value == "<<" and not key.style:
-                    raise RecipeInvalid(f"merge key at line {key.line}", hint="write the entries out")
+                    _refuse_merge(key)
                 if key.value in seen:
                     raise RecipeInvalid(f"key {key.value[:80]!r} is repeated at line {key.line}")
                 seen.add(key.value)

@@ -6,6 +6,7 @@ from app.core.allowlist import MAX_ALLOWLIST_BYTES, Allowlist
 from app.core.errors import NotFoundError
 from app.core.identity import SourceClass
 from app.core.tree import INDEX_FILE, Classify, RegistryRefusal, TreeCheck, TreeLine, check_tree, render_index
+from app.core.tree_listing import TreeListing
 from app.ports import PointerTree
 
 MAX_INDEX_BYTES = 64 << 20
@@ -31,13 +32,13 @@ class TreeService:
 
         Raises `NotFoundError` for a missing root or allowlist, `AllowlistInvalid` for a malformed one.
         """
-        classify = self._classify(root, allowlist)
-        return check_tree(self.tree.listing(root), classify=classify, allow_pending=allow_pending, refusal=self.refusal)
+        listing, classify = self._read(root, allowlist)
+        return check_tree(listing, classify=classify, allow_pending=allow_pending, refusal=self.refusal)
 
     def index(self, root: str, allowlist: str | None = None) -> Index:
         """The index of every pointer in `root` that keeps the contract."""
-        classify = self._classify(root, allowlist)
-        found = check_tree(self.tree.listing(root), classify=classify)
+        listing, classify = self._read(root, allowlist)
+        found = check_tree(listing, classify=classify)
         return Index(render_index(found, classify=classify), found.problems)
 
     def write_index(self, root: str, out: str | None = None, allowlist: str | None = None) -> Index:
@@ -54,6 +55,10 @@ class TreeService:
         except NotFoundError:
             return True
         return written != index.text
+
+    def _read(self, root: str, allowlist: str | None) -> tuple[TreeListing, Classify]:
+        """The tree and its list; a tree that is not there is told before a list that therefore is not there either."""
+        return self.tree.listing(root), self._classify(root, allowlist)
 
     def _classify(self, root: str, allowlist: str | None) -> Classify:
         path = allowlist or f"{root.rstrip('/')}/allowlist.yaml"

@@ -64,8 +64,9 @@ def test_a_broken_list_is_exit_2_with_its_rule(tmp_path: Path, text: str, rule: 
 
 def test_a_missing_list_is_told(tmp_path: Path) -> None:
     run = cli("allowlist", "check", str(tmp_path / "none.yaml"))
-    assert (run.code, run.out) == (3, "")
-    assert run.err.startswith("error: ")
+    assert (run.code, run.out) == (2, "")  # `allowlist check` ends with 0 or 2 (service 4)
+    assert run.err == f"error: {tmp_path / 'none.yaml'} does not exist\nhint: create it, or name another file\n"
+    assert cli("allowlist", "classify", str(tmp_path / "none.yaml"), "--issuer", "i", "--identity", "s").code == 3
 
 
 def test_classify_says_class_source_and_label(tmp_path: Path) -> None:
@@ -166,11 +167,59 @@ def test_a_registry_that_ingest_would_refuse_is_a_warning(tmp_path: Path) -> Non
     assert "registry.example.org" in run.err
 
 
-def test_a_tree_that_is_not_there_is_told(tmp_path: Path) -> None:
-    for verb in ("check-tree", "index"):
-        run = cli(verb, str(tmp_path / "none"))
-        assert (run.code, run.out) == (3 if run.code == 3 else 2, "")
-        assert run.err.startswith("error: ")
+@pytest.mark.parametrize("verb", ["check-tree", "index"])
+def test_a_tree_that_can_not_be_checked_is_exit_2_and_named(verb: str, tmp_path: Path) -> None:
+    missing = cli(verb, str(tmp_path / "none"))
+    assert (missing.code, missing.out) == (2, "")
+    assert missing.err == f"error: can not read {tmp_path / 'none'}: no such file or directory\n"
+    root = tree(tmp_path)
+    file = cli(verb, str(root / "allowlist.yaml"))
+    assert (file.code, file.out) == (2, "")
+    assert file.err == f"error: can not read {root / 'allowlist.yaml'}: not a directory\n"
+    unlisted = cli(verb, str(root), "--allowlist", str(tmp_path / "gone.yaml"))
+    assert (unlisted.code, unlisted.out) == (2, "")
+    assert unlisted.err == f"error: can not read {tmp_path / 'gone.yaml'}: no such file or directory\n"
+
+
+INJECTED = "a\n::error file=z::owned\nb"
+"""Raw, its middle would be a line of its own, which a CI runner takes for a command."""
+
+
+def test_a_name_with_line_breaks_is_one_line(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    below = root / RECIPE / "not-a-slug"
+    below.mkdir()
+    (below / f"{INJECTED}.yaml").write_text("x")
+    run = cli("check-tree", str(root))
+    assert run.code == 1
+    assert run.out.startswith(f"{below}/a\\n::error file=z::owned\\nb.yaml: invalid pointer: ")
+    assert run.out.count("\n") == 1
+    body = cli("check-tree", str(root), "--format", "json").json
+    assert [problem["path"] for problem in body["problems"]] == [f"{below}/{INJECTED}.yaml"]
+    left_out = cli("index", str(root))
+    assert [line[:9] for line in left_out.err.splitlines()] == ["left out:"]
+
+
+def test_a_pending_recipe_with_line_breaks_is_one_line(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    text = dump_pointer(Pointer("h100", V3, oci="ghcr.io/nvidia/aicr-evidence", digest=DIGEST)).decode()
+    (root / "flat.yaml").write_text(text.replace("recipe: h100", 'recipe: "a\\n::stop-commands::x\\nb"'))
+    run = cli("check-tree", str(root), "--allow-pending")
+    assert run.code == 1
+    assert run.out == (f"{root}/flat.yaml: flat pending pointer must be named a\\n::stop-commands::x\\nb.yaml\n")
+
+
+def test_json_of_a_tree_moves_no_terminal(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    (root / "evil\u202e\x9b31m.yaml").write_text("x")
+    run = cli("check-tree", str(root), "--format", "json")
+    assert 'evil\\u202e\\u009b31m.yaml"' in run.out
+    assert run.json["problems"][0]["path"] == f"{root}/evil\u202e\x9b31m.yaml"
+    foreign = tmp_path / "not-utf8-\udcff"
+    root.rename(foreign)
+    named = cli("check-tree", str(foreign), "--format", "json")
+    assert "not-utf8-\\udcff/evil" in named.out
+    assert "\udcff" not in named.out
 
 
 def test_the_index_is_printed_written_and_compared(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from app.cli.parser import build_parser
 from tests.support.endtoend import cli
 
 ROOT = Path(__file__).parents[2]
+VECTORS = ROOT / "tests/assets/canonical_vectors.jsonl"
 SCRIPTS = Path(sys.executable).parent
 HEAVY = ("pydantic", "httpx", "fastapi", "sqlalchemy", "sigstore", "starlette", "oras", "cryptography", "tqdm")
 RECIPE = "kind: RecipeResult\nmetadata:\n  version: v1\ncriteria:\n  service: eks\n"
@@ -132,6 +133,37 @@ def test_digest_prints_bare_hex_alone(tmp_path: Path) -> None:
             id="overlay",
         ),
         pytest.param("kind: Deployment\n", "error: kind: expected RecipeResult, got 'Deployment'\n", id="other-kind"),
+        pytest.param(
+            "kind: [RecipeMetadata]\n", "error: kind: expected text, got a list at line 1\n", id="kind-is-no-text"
+        ),
+        pytest.param(
+            "x: &k RecipeMetadata\nkind: *k\n",
+            "error: expected a resolved recipe (kind RecipeResult), got an overlay (kind RecipeMetadata)\n"
+            "hint: resolve it first: aicr recipe\n",
+            id="overlay-by-alias",
+        ),
+        pytest.param(
+            "x: &k kind\n*k : RecipeMetadata\n",
+            "error: expected a resolved recipe (kind RecipeResult), got an overlay (kind RecipeMetadata)\n"
+            "hint: resolve it first: aicr recipe\n",
+            id="overlay-by-alias-key",
+        ),
+        pytest.param(
+            "x: &k {kind: RecipeMetadata}\n<<: *k\n",
+            "error: merge key at line 2\nhint: write the entries out\n",
+            id="overlay-by-merge",
+        ),
+        pytest.param(
+            "kind: RecipeResult\nkind: RecipeMetadata\n",
+            "error: expected a resolved recipe (kind RecipeResult), got an overlay (kind RecipeMetadata)\n"
+            "hint: resolve it first: aicr recipe\n",
+            id="overlay-by-repetition",
+        ),
+        pytest.param(
+            "apiVersion: evil/v9\nkind: RecipeResult\n",
+            "error: apiVersion: expected aicr.run/v1 or aicr.run/v1beta2, got 'evil/v9'\n",
+            id="other-version",
+        ),
     ],
 )
 def test_digest_refuses_what_is_no_resolved_recipe(text: str, said: str, tmp_path: Path) -> None:
@@ -146,6 +178,32 @@ def test_digest_takes_a_text_that_names_no_kind(tmp_path: Path) -> None:
     path.write_text("foo: bar\nbaz: qux\n")
     run = cli("digest", "-r", str(path), "--predicate-type", "v1")
     assert (run.code, run.out) == (0, "994d29bbb070a374a7c235770297d0449186cddf8959f037e3ac46db10f67eee\n")
+
+
+@pytest.mark.parametrize("text", ["hello\n", "- a\n", "[]\n", "# only a comment\n"])
+def test_digest_warns_that_a_text_is_no_recipe_at_all(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(text)
+    run = cli("digest", "-r", str(path))
+    assert (run.code, len(run.out)) == (0, 65)
+    assert run.err == "warning: this is no mapping, so no evidence can carry its digest; a resolved recipe is one\n"
+
+
+def test_digest_answers_every_vector(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    answered = 0
+    for line in VECTORS.read_text().splitlines():
+        vector = json.loads(line)
+        path.write_bytes(vector["in"].encode())
+        runs = [cli("digest", "-r", str(path), "--predicate-type", kind) for kind in ("v1", "v3")]
+        if vector.get("error"):
+            expected = [(2, ""), (2, "")]
+        else:
+            digests = (vector["sha256"], vector.get("v3_sha256", vector["sha256"]))
+            expected = [(0, f"{digest}\n") for digest in digests]
+        assert [(run.code, run.out) for run in runs] == expected, vector["id"]
+        answered += 1
+    assert answered == 94
 
 
 # --- help ----------------------------------------------------------------------------------------------
@@ -167,10 +225,19 @@ def test_each_verb_has_help_and_a_handler_that_exists(verb: str) -> None:
 
 
 def test_usage_errors_are_exit_2_and_leave_stdout_alone() -> None:
-    for words in ((), ("nonsense",), ("verify",), ("verify", "x", "--format", "xml"), ("digest",), ("allowlist",)):
+    for words in (
+        (),
+        ("nonsense",),
+        ("settings", "a\n::error::b"),
+        ("verify",),
+        ("verify", "x", "--format", "xml"),
+        ("digest",),
+        ("allowlist",),
+    ):
         shown = cli(*words)
         assert (shown.code, shown.out) == (2, ""), words
         assert "usage: aicr evidence" in shown.err
+        assert "\n::error" not in shown.err
 
 
 # --- the last resort -----------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ from app.core.errors import AllowlistInvalid, InputError
     ("text", "shown"),
     [
         pytest.param("plain … é 日本", "plain … é 日本", id="text"),
-        pytest.param("a\tb\nc", "a\tb\nc", id="layout"),
+        pytest.param("a\tb", "a\tb", id="tab"),
+        pytest.param("a\n::error::b\nc", "a\\n::error::b\\nc", id="line-break"),
+        pytest.param("a\x85b\u2028c\x0b", "a\\x85b\\u2028c\\x0b", id="other-line-breaks"),
         pytest.param("\x1b[31mred", "\\x1b[31mred", id="escape"),
         pytest.param("a\u202eb", "a\\u202eb", id="bidi"),
         pytest.param("a\rb\x08", "a\\rb\\x08", id="overwriting"),
@@ -23,14 +25,20 @@ from app.core.errors import AllowlistInvalid, InputError
     ],
 )
 def test_what_would_move_a_cursor_is_made_visible(text: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert output.printable(text) == shown
+    assert output.one_line(text) == shown
     output.write(text)
     output.say(text)
     assert tuple(capsys.readouterr()) == (shown + "\n", shown + "\n")
 
 
+def test_only_a_block_has_several_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    output.write_block("a\n\x1bb\r\nc")
+    output.write("d\ne", "f")
+    assert capsys.readouterr().out == "a\n\\x1bb\\r\nc\nd\\ne\nf\n"
+
+
 def test_a_table_has_one_line_a_row_and_no_trailing_spaces() -> None:
-    assert output.table(("A", "LONGER"), [("x", "1"), ("yy\nz", "\x07")]) == "A     LONGER\nx     1\nyy z  \\x07"
+    assert output.table(("A", "LONGER"), [("x", "1"), ("yy\nz", "\x07")]) == "A      LONGER\nx      1\nyy\\nz  \\x07"
 
 
 def test_json_is_readable_and_escapes_controls(capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,6 +46,23 @@ def test_json_is_readable_and_escapes_controls(capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     assert out == '{\n  "b": "é",\n  "a": "\\u001b"\n}\n'
     assert json.loads(out)["a"] == "\x1b"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("a\nb", '"a\\nb"', id="line-break"),
+        pytest.param("日本 é", '"日本 é"', id="text"),
+        pytest.param("\x7f\x9b31m", '"\\u007f\\u009b31m"', id="delete-and-c1"),
+        pytest.param("\xa0\xad", '"\\u00a0\\u00ad"', id="latin-1"),
+        pytest.param("\u202e\u2028", '"\\u202e\\u2028"', id="bidi-and-line-separator"),
+        pytest.param("\U000e0001", '"\\udb40\\udc01"', id="surrogate-pair"),
+        pytest.param("\udcff", '"\\udcff"', id="lone-surrogate"),
+    ],
+)
+def test_json_escapes_what_can_not_be_shown_and_stays_exact(text: str, shown: str) -> None:
+    assert output.json_text(text) == shown
+    assert json.loads(shown) == text
 
 
 def test_an_error_says_rule_and_hint(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,14 +1,18 @@
 """`verify`: the report of evidence-format 8.6 on stdout, cures on stderr, exits 0, 2, 5 and 9."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from app.adapters.oci.pack import describe_bundle, describe_signature
-from app.cli.verbs import verify as verb
+from app.client import ApiClient
 from app.core.produce import ProducedBundle
 from app.core.refs import OciRef
 from app.sandbox.identities import OCTOCAT, STRANGER
@@ -141,10 +145,10 @@ def test_findings_fail_only_when_they_are_asked_to(stage: Stage, tmp_path: Path)
     pointer = tmp_path / "pointer.yaml"
     bundle = bundle_of("two")
     published = stage.sigstore.publish(bundle, stage.registry.host, OCTOCAT, tag="two")
-    pointer.write_bytes(pointer_of(bundle, published, OCTOCAT, attested_at=None))
+    pointer.write_bytes(pointer_of(bundle, published, OCTOCAT))
     assert cli("verify", str(pointer), *stage.root, "--registry-plain-http", "--strict").code == 0
-    text = pointer.read_bytes().replace(b"  - bundle:", b"  - attestedAt: 2020-01-01T00:00:00Z\n    bundle:")
-    pointer.write_bytes(text)
+    earlier = datetime(2020, 1, 1, tzinfo=UTC)
+    pointer.write_bytes(pointer_of(bundle, published, OCTOCAT, attested_at=earlier))
     run = cli("verify", str(pointer), *stage.root, "--registry-plain-http", "-t", "json")
     assert (run.code, [finding["rule"] for finding in run.json["findings"]]) == (0, ["E5"])
     assert run.err.startswith("finding: E5 ")
@@ -258,6 +262,55 @@ def test_a_root_that_is_none_is_told(stage: Stage, tmp_path: Path) -> None:
     assert missing.err.startswith("error: ")
 
 
+@pytest.mark.parametrize("content", ["zeros", "device"])
+def test_an_archive_without_end_is_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "layout.tar"
+    if content == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.touch()
+        os.truncate(path, 40 << 30)
+    run = cli("verify", str(path), "-t", "json")
+    code, said = {
+        "device": ("LAYOUT_INVALID", "expected a regular file, got something else"),
+        "zeros": ("BODY_TOO_LARGE", "the archive has more than 103415808 bytes"),
+    }[content]
+    assert (run.code, run.json["failureCause"]) == (2, {"class": "unknown", "detail": said})
+    assert run.err.splitlines()[0] == f"code: {code}"
+
+
+def test_a_port_that_is_none_is_no_reason_to_try_again() -> None:
+    run = cli("verify", f"[::1]:99999/c@sha256:{'a' * 64}", "-t", "json")
+    assert (run.code, run.json["exit"]) == (2, 2)
+    assert run.json["failureCause"]["detail"] == "expected a port from 1 to 65535, got '99999'"
+
+
+# --- what strangers wrote ------------------------------------------------------------------------------
+
+
+def test_json_is_exact_for_every_character_of_a_bundle(stage: Stage, tmp_path: Path) -> None:
+    files = dict(stage.bundle.files)
+    statement = json.loads(files["statement.intoto.json"])
+    odd = "v1 \xa0\xad\x7f\x9b\u202e\u2028\U000e0001 é \n\\xa0"
+    statement["predicate"]["aicrVersion"] = odd
+    files["statement.intoto.json"] = json.dumps(statement).encode()
+    directory = str(write(tmp_path / "bundle", files))
+    run = cli("verify", directory, *stage.root, "-t", "json")
+    assert run.json["predicate"]["aicrVersion"] == odd
+    assert '"v1 \\u00a0\\u00ad\\u007f\\u009b\\u202e\\u2028\\udb40\\udc01 é \\n\\\\xa0"' in run.out
+    target = tmp_path / "report.json"
+    cli("verify", directory, *stage.root, "-t", "json", "-o", str(target))
+    assert target.read_text() == run.out
+
+
+def test_a_file_name_with_line_breaks_is_one_line_of_a_finding(stage: Stage, tmp_path: Path) -> None:
+    files = {**stage.bundle.files, "ctrf/a\n::error file=z::owned\n.json": b"{}"}
+    for form in ("json", "text"):
+        run = cli("verify", str(write(tmp_path / form, files)), *stage.root, "-t", form)
+        assert "ctrf/a\\n::error file=z::owned\\n.json" in run.err
+        assert [line for line in (run.out + run.err).splitlines() if line.startswith("::")] == []
+
+
 # --- a signature alone ---------------------------------------------------------------------------------
 
 
@@ -269,11 +322,28 @@ def test_signature_only_prints_who_signed_what(stage: Stage, tmp_path: Path) -> 
     assert run.json["subject"]["digest"] == {"sha256": stage.ref.digest.hex if stage.ref.digest else ""}
     text = cli("verify", "--signature-only", str(path), *stage.root)
     assert text.out.splitlines()[0] == f"identity:      {OCTOCAT.signer.identity}"
-    path.write_bytes(stage.signature.replace(b'"payload":"', b'"payload":"AAAA'))
-    refused = cli("verify", "--signature-only", str(path), *stage.root)
-    assert (refused.code, refused.out) == (2, "")
-    assert refused.err.startswith("refused: S")
     assert cli("verify", "--signature-only", str(tmp_path / "none"), *stage.root).code == 3
+
+
+def test_a_refused_signature_is_told_where_a_good_one_would_be(stage: Stage, tmp_path: Path) -> None:
+    path, target = tmp_path / "bundle.json", tmp_path / "facts.json"
+    path.write_bytes(stage.signature.replace(b'"payload":"', b'"payload":"AAAA'))
+    words = ("verify", "--signature-only", str(path), *stage.root)
+    shown = cli(*words, "-t", "json")
+    assert (shown.code, list(shown.json)) == (2, ["verified", "rule", "code", "message"])
+    assert (shown.json["verified"], shown.json["rule"]) == (False, "S5")
+    assert shown.err.startswith("refused: S5 S5_BASE64_NOT_CANONICAL: ")
+    filed = cli(*words, "-t", "json", "-o", str(target))
+    assert (filed.code, filed.out, target.read_text()) == (2, "", shown.out)
+    text = cli(*words)
+    assert (text.code, text.out.splitlines()[:2]) == (2, ["verified:      False", "rule:          S5"])
+    assert cli(*words, "-o", str(target)).out == ""
+    assert target.read_text() == text.out
+
+
+def test_a_signature_in_a_device_is_named_as_it_was_given(stage: Stage) -> None:
+    run = cli("verify", "--signature-only", "/dev/zero", *stage.root)
+    assert (run.code, run.out, run.err) == (2, "", "error: expected a regular file at /dev/zero\n")
 
 
 # --- asking a service ----------------------------------------------------------------------------------
@@ -304,10 +374,68 @@ def test_a_service_can_not_see_a_local_directory(stage: Stage) -> None:
     assert (gone.code, gone.out) == (6, "")
 
 
-def test_the_exit_of_a_report_is_that_of_the_process() -> None:
-    assert verb._exit_of({"exit": 0}) == 0
-    assert verb._exit_of({"exit": 1}) == 2
-    assert verb._exit_of({"exit": 2, "failureCause": {"class": "signature"}}) == 2
-    assert verb._exit_of({"exit": 3, "failureCause": {"class": "transient"}}) == 5
-    assert verb._exit_of({"exit": 3}) == 5
-    assert verb._exit_of({"exit": 3, "failureCause": {"class": "canceled"}}) == 9
+def test_a_service_is_asked_once_whatever_the_format(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words and the exit come of one judging, and are those that the service would have written."""
+    sent: list[str] = []
+    send = ApiClient._send
+
+    def counted(self: ApiClient, method: str, path: str, **rest: Any) -> httpx.Response:
+        sent.append(f"{method} {path}")
+        return send(self, method, path, **rest)
+
+    monkeypatch.setattr(ApiClient, "_send", counted)
+    text = cli("verify", str(stage.ref), "--api", stage.service.url)
+    assert (text.code, sent) == (0, ["POST /verify"])
+    written = stage.service.http.post("/verify", params={"format": "markdown"}, json={"bundle": str(stage.ref)}).text
+    assert text.out == written
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        pytest.param(["--expected-issuer", "https://x"], "--expected-issuer", id="issuer"),
+        pytest.param(["--expected-issuer", ""], "--expected-issuer", id="empty-issuer"),
+        pytest.param(["--expected-identity-regexp", "("], "--expected-identity-regexp", id="identity"),
+        pytest.param(["--strict"], "--strict", id="strict"),
+        pytest.param(["--trusted-root", "/nonexistent"], "--trusted-root", id="root"),
+        pytest.param(["--bundle", "ghcr.io/x/y:z"], "--bundle", id="bundle"),
+        pytest.param(["--registry-plain-http"], "--registry-plain-http", id="plain-http"),
+        pytest.param(["--registry-insecure-tls"], "--registry-insecure-tls", id="insecure-tls"),
+        pytest.param(["--allow-unpinned-tag"], "--allow-unpinned-tag", id="tag"),
+        pytest.param(["--signature-only"], "--signature-only", id="signature-only"),
+        pytest.param(["--bundle", "x", "--strict"], "--strict, --bundle", id="two"),
+    ],
+)
+def test_what_a_service_can_not_keep_is_refused_with_api(words: list[str], named: str) -> None:
+    """Nobody is asked: that would be exit 6, since nobody serves there."""
+    run = cli("verify", f"ghcr.io/nvidia/x@sha256:{'a' * 64}", "--api", "http://127.0.0.1:9", *words)
+    assert (run.code, run.out) == (2, "")
+    assert run.err == (
+        f"error: --api lets the service judge by its own settings and can not be given with {named}\n"
+        "hint: leave --api out to judge it here with these options, or leave them out\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("report", "code"),
+    [
+        pytest.param({"exit": 0, "pending": True}, 0, id="pending"),
+        pytest.param({"exit": 1}, 2, id="phase-failures"),
+        pytest.param({"exit": 2, "failureCause": {"class": "signature", "detail": "x"}}, 2, id="invalid"),
+        pytest.param({"exit": 3, "failureCause": {"class": "transient", "detail": "x"}}, 5, id="no-verdict"),
+        pytest.param({"exit": 3, "failureCause": {"class": "canceled", "detail": "x"}}, 9, id="aborted"),
+        pytest.param({"exit": 7}, 6, id="no-exit-of-ours"),
+        pytest.param({"exit": 2}, 6, id="no-cause"),
+        pytest.param({}, 6, id="no-report"),
+    ],
+)
+def test_what_a_service_answers_is_the_exit(
+    report: dict[str, object], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"input": "oci", "steps": [], **report}
+    monkeypatch.setattr(ApiClient, "verify", lambda *_, **__: body)
+    for form in ("json", "text"):
+        run = cli("verify", f"ghcr.io/x/y@sha256:{'a' * 64}", "--api", "http://127.0.0.1:9", "-t", form)
+        assert run.code == code
+        assert (run.out == "") is (code == 6)
+    assert ("answered with no report" in run.err) is (code == 6)

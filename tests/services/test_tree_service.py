@@ -66,6 +66,8 @@ def test_t6_a_missing_or_malformed_allowlist_or_root_is_an_operational_error(roo
         SERVICE.check(str(root), str(root / "gone.yaml"))
     with pytest.raises(NotFoundError):
         SERVICE.check(str(root / "gone"), str(root / "allowlist.yaml"))
+    with pytest.raises(NotFoundError, match=r"can not read .*/gone: "):  # and not its list, which is gone with it
+        SERVICE.check(str(root / "gone"))
     (root / "allowlist.yaml").write_text("schemaVersion: 9\n")
     with pytest.raises(AllowlistInvalid):
         SERVICE.check(str(root))

@@ -35,7 +35,7 @@ class WatchedFile:
         try:
             with self._path.open("rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise InputError(f"expected a regular file at {self._path.name}")
+                    raise InputError(f"expected a regular file at {self._path}")
                 data = file.read(self._max + 1)
         except FileNotFoundError as err:
             raise NotFoundError(f"{self._path} does not exist", hint="create it, or name another file") from err

@@ -4,7 +4,7 @@ import argparse
 
 from app.bootstrap.offline import activate_allowlist, effects, load_allowlist
 from app.cli.exits import OK
-from app.cli.output import say, table, write, write_json
+from app.cli.output import say, table, write, write_block, write_json
 from app.config import load_settings
 from app.core.allowlist import AllowlistEntry
 from app.core.allowlist_diff import AllowlistDiff, Reach, VerdictDiff, diff_allowlists
@@ -67,7 +67,7 @@ def diff(options: argparse.Namespace) -> int:
         write("both files list the same signers")
     if recipes:
         write("")
-        write(table(("RECIPE", "STATE", "TODAY'S DIGEST", "ROWS", "SOURCES"), [_line(each) for each in recipes]))
+        write_block(table(("RECIPE", "STATE", "TODAY'S DIGEST", "ROWS", "SOURCES"), [_line(each) for each in recipes]))
     elif recipes is not None and not entries.empty:
         write("no stored recipe changes")
     for does, named in (

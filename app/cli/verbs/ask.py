@@ -8,7 +8,7 @@ from typing import Any
 
 from app.cli.exits import OK
 from app.cli.files import read_file
-from app.cli.output import table, write, write_json
+from app.cli.output import table, write, write_block, write_json
 from app.client import ApiClient
 from app.config import load_settings
 from app.core.errors import InputError
@@ -17,6 +17,11 @@ _MAX_SNAPSHOT_BYTES = 8 << 20
 _CRITERIA = ("service", "accelerator", "os", "intent", "platform")
 _WIDEST = 110
 _SHORT = 12
+_BACKING = {
+    "evidence": "no catalogue has it",
+    "retired": "the catalogue retired it",
+    "none": "neither the catalogue nor a listed source backs it",
+}
 
 Body = Mapping[str, Any]
 
@@ -32,13 +37,13 @@ def status(options: argparse.Namespace) -> int:
             if options.format == "json":
                 write_json({"items": lines, "next": None})
             else:
-                write(overview(lines))
+                write_block(overview(lines))
             return OK
         body: Body = api.recipe(options.recipe, **lens)
     if options.format == "json":
         write_json(body)
     else:
-        write("\n".join((*_head(body), "", *_grid(body), *_sources(body), *_reasons(body), *_foot(body))))
+        write(*_head(body), "", *_grid(body), *_sources(body), *_reasons(body), *_foot(body))
     return OK
 
 
@@ -49,7 +54,7 @@ def why(options: argparse.Namespace) -> int:
     if options.format == "json":
         write_json(body)
     else:
-        write("\n".join((*_head(body), "", *_missing(body), *_reasons(body), *_foot(body))))
+        write(*_head(body), "", *_missing(body), *_reasons(body), *_foot(body))
     return OK
 
 
@@ -69,7 +74,7 @@ def answer(options: argparse.Namespace) -> int:
     if options.format == "json":
         write_json(body)
     else:
-        write("\n".join(_answered(body)))
+        write(*_answered(body))
     return OK
 
 
@@ -217,11 +222,19 @@ def _answered(body: Body) -> list[str]:
     for title, found in (("fits:", body["matches"]), ("nearest:", body["nearest"])):
         if found:
             lines += ["", title, *(line for match in found for line in _match(match))]
+    if body["more"]:
+        lines += ["", f"and {body['more']} more that fit; say more to see fewer"]
+    if body["retired"]:
+        lines += ["", f"retired from the catalogue: {', '.join(body['retired'])}"]
     return lines
 
 
 def _match(match: Body) -> list[str]:
     lines = [f"  {match['recipe']}: {match['state']}{_today(match)}, {match['passes']} of {match['threshold']}"]
+    caveats = [_BACKING[match["backing"]]] if match["backing"] in _BACKING else []
+    caveats += [code for code in match["staleness"] if code != "UNKNOWN_CURRENT"]
+    if caveats:
+        lines.append(f"    mind: {', '.join(caveats)}")
     lines += [
         f"    {each['dimension']}: asked {each['asked'] or 'any'}, the recipe is for {each['recipe'] or 'any'}"
         for each in match["differs"]

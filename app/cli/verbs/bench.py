@@ -12,7 +12,7 @@ from app.bench.run import chosen
 from app.bench.run import run as run_bench
 from app.bench.table import render
 from app.cli.exits import OK
-from app.cli.output import write, write_json
+from app.cli.output import write_block, write_json
 from app.core.errors import InputError
 
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         write_json(report.to_json())
     else:
-        write(render(report).rstrip("\n"))
+        write_block(render(report).rstrip("\n"))
     return OK
 
 

@@ -5,7 +5,8 @@ import sys
 
 from app.cli.exits import OK
 from app.cli.files import read_file
-from app.core.canonical import ParsedRecipe
+from app.cli.output import say
+from app.core.canonical import Mapping, ParsedRecipe
 from app.core.errors import RecipeInvalid
 from app.core.recipe import require_resolved
 
@@ -16,6 +17,8 @@ def run(options: argparse.Namespace) -> int:
     """Print the bare hex digest of the file's canonical form; an overlay is refused, since it has none."""
     recipe = ParsedRecipe.parse(_read(options.recipe))
     require_resolved(recipe)
+    if not isinstance(recipe.root, Mapping):
+        say("warning: this is no mapping, so no evidence can carry its digest; a resolved recipe is one")
     sys.stdout.write(recipe.digest(f"https://aicr.run/recipe-evidence/{options.predicate_type}") + "\n")
     return OK
 

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 from app.cli.exits import DIFFERENCES, OK
-from app.cli.output import say, write
+from app.cli.output import say, write, write_block
 from app.cli.verbs.ask import overview
 from app.core.errors import InputError
 from app.sandbox.demo.directory import claimed
@@ -56,14 +56,14 @@ def demo(options: argparse.Namespace) -> int:
             say(f"not as expected: {line}")
         if options.once:
             return DIFFERENCES if wrong else OK
-        _until_interrupted("\nCtrl-C ends it.")
+        _until_interrupted("Ctrl-C ends it.")
     return OK
 
 
 def _print(shown: Demo, *, ending: bool) -> None:
     outcome = shown.outcome
     write("")
-    write(overview(outcome.lines))
+    write_block(overview(outcome.lines))
     write("")
     for name, refusal in outcome.refused.items():
         write(f"refused   {name}: {refusal.step}: {refusal.code}: {_short(refusal.cause.get('detail', ''))}")
@@ -92,8 +92,8 @@ def _print(shown: Demo, *, ending: bool) -> None:
     write(f"look at   {shown.url}/ui/recipes   the same table as a page; {shown.url}/docs the API")
     write(f"try       aicr evidence why h100-gke-cos-training --api {shown.url}")
     write(
-        f"          AICR_EVIDENCE_PRIVATE_REGISTRIES={shown.registry} aicr evidence verify {shown.example} \\\n"
-        f"            --trusted-root {shown.directory / 'trusted_root.json'} --registry-plain-http"
+        f"          AICR_EVIDENCE_PRIVATE_REGISTRIES={shown.registry} aicr evidence verify {shown.example} \\",
+        f"            --trusted-root {shown.directory / 'trusted_root.json'} --registry-plain-http",
     )
 
 

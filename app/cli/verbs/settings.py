@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from app.bootstrap.offline import roots
 from app.cli.exits import OK
-from app.cli.output import say, table, write, write_json
+from app.cli.output import say, table, write, write_block, write_json
 from app.config import describe, load_settings, unknown_variables
 
 
@@ -16,7 +16,7 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         write_json([asdict(line) for line in lines])
     else:
-        write(
+        write_block(
             table(
                 ("SETTING", "VALUE", "SOURCE", "DEFAULT", "MEANING"),
                 [(line.name, line.value, line.source, line.default, line.meaning) for line in lines],

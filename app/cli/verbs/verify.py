@@ -1,32 +1,47 @@
 """`verify`: judge a bundle offline with the local roots, or let a service judge it."""
 
 import argparse
-import json
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from app.bootstrap.offline import verify_service, verify_signature
-from app.cli.exits import CANCELED, INVALID, NO_VERDICT, OK
+from app.cli.exits import INVALID, OK
 from app.cli.files import exists, is_file, read_file
-from app.cli.output import printable, say, write, write_json
-from app.client import ApiClient, JsonObject
+from app.cli.output import block, json_text, one_line, say
+from app.client import ApiClient, ApiUnreachable
 from app.config import load_settings
 from app.core.bundle import Pins, SignatureRefused
-from app.core.errors import InputError, StoreError
+from app.core.errors import DocumentInvalid, InputError, StoreError
 from app.core.markdown import render_markdown
 from app.core.pointer import MAX_POINTER_BYTES
+from app.core.report_json import read_report
 from app.core.rules import CODES
 from app.core.verdict_steps import process_exit
 from app.ports import Access
 from app.services.verify import Examined, VerifyOptions
 
+_JUDGED_HERE = {
+    "signature_only": "--signature-only",
+    "strict": "--strict",
+    "trusted_root": "--trusted-root",
+    "expected_issuer": "--expected-issuer",
+    "expected_identity_regexp": "--expected-identity-regexp",
+    "bundle": "--bundle",
+    "registry_plain_http": "--registry-plain-http",
+    "registry_insecure_tls": "--registry-insecure-tls",
+    "allow_unpinned_tag": "--allow-unpinned-tag",
+}
+"""Options that change what is judged or how; a service is asked for none of it and shows identities masked."""
+
 
 def run(options: argparse.Namespace) -> int:
     """The report on stdout or in a file; the cure of what failed on stderr."""
+    if options.api is not None:
+        return _asked(options)
     pins = Pins(options.expected_issuer, options.expected_identity_regexp)
     if options.signature_only:
         return _signature_only(options, pins)
-    if options.api:
-        return _asked(options)
     settings = load_settings({"pull_timeout_seconds": options.timeout})
     with verify_service(settings, options.trusted_root) as service:
         examined = service.examine(
@@ -43,8 +58,7 @@ def run(options: argparse.Namespace) -> int:
             ),
         )
     report = examined.report
-    text = json.dumps(report.to_json(), indent=2, ensure_ascii=False) if _json(options) else render_markdown(report)
-    _deliver(options, text)
+    _deliver(options, json_text(report.to_json()) if _json(options) else block(render_markdown(report)))
     _explain(examined)
     return process_exit(report)
 
@@ -70,12 +84,13 @@ def _json(options: argparse.Namespace) -> bool:
 
 
 def _deliver(options: argparse.Namespace, text: str) -> None:
-    text = text.rstrip("\n")
+    """What was made for stdout, there or in the file; `text` is printable already."""
+    text = text.rstrip("\n") + "\n"
     if options.output is None:
-        write(text)
+        sys.stdout.write(text)
         return
     try:
-        Path(options.output).write_text(printable(text) + "\n", encoding="utf-8")
+        Path(options.output).write_text(text, encoding="utf-8")
     except OSError as err:
         raise StoreError(f"can not write {options.output}: {err.strerror}") from err
 
@@ -83,26 +98,36 @@ def _deliver(options: argparse.Namespace, text: str) -> None:
 def _signature_only(options: argparse.Namespace, pins: Pins) -> int:
     outcome = verify_signature(load_settings(), options.trusted_root, options.input, pins)
     if isinstance(outcome, SignatureRefused):
-        if _json(options):
-            write_json({"verified": False, "rule": outcome.rule, "code": outcome.code, "message": outcome.message})
+        refusal = {"verified": False, "rule": outcome.rule, "code": outcome.code, "message": outcome.message}
+        _deliver_facts(options, refusal)
         say(f"refused: {outcome.rule} {outcome.code}: {outcome.message}")
         rule = CODES.get(outcome.code)
         if outcome.hint or rule is not None:
             say(f"hint: {outcome.hint or (rule.cure if rule else '')}")
         return INVALID
-    facts = outcome.to_json()
-    if _json(options):
-        _deliver(options, json.dumps(facts, indent=2, ensure_ascii=False))
-    else:
-        _deliver(options, "\n".join(f"{key + ':':15}{value}" for key, value in facts.items()))
+    _deliver_facts(options, outcome.to_json())
     if outcome.signature.weightless:
         say(f"remark: {outcome.signature.weightless}: as evidence this signature would have no weight")
     return OK
 
 
+def _deliver_facts(options: argparse.Namespace, facts: Mapping[str, object]) -> None:
+    """As JSON, or a line for each."""
+    lines = (one_line(f"{key + ':':15}{value}") for key, value in facts.items())
+    _deliver(options, json_text(facts) if _json(options) else "\n".join(lines))
+
+
 def _asked(options: argparse.Namespace) -> int:
-    """Let the service of `--api` judge; it needs a reference or a pointer, since it can not see local directories."""
-    settings = load_settings()
+    """Let the service of `--api` judge, once; the report for people is drawn here from what it answered.
+
+    It needs a reference or a pointer, since a service can not see local directories. An option that it could not
+    keep is refused and not dropped: whoever pins a signer asks for that signer (trust 2).
+    """
+    if kept := [flag for name, flag in _JUDGED_HERE.items() if getattr(options, name) not in (None, False, [])]:
+        raise InputError(
+            f"--api lets the service judge by its own settings and can not be given with {', '.join(kept)}",
+            hint="leave --api out to judge it here with these options, or leave them out",
+        )
     named = options.input
     pointer = None
     if named.endswith((".yaml", ".yml")) and is_file(named):
@@ -111,23 +136,13 @@ def _asked(options: argparse.Namespace) -> int:
         raise InputError(
             f"the service can not see the local {named}", hint="leave --api out to judge it here, or name its reference"
         )
-    with ApiClient(options.api or settings.api, options.timeout) as api:
-        bundle = None if pointer is not None else named
-        if _json(options):
-            report = api.verify(bundle=bundle, pointer=pointer)
-            _deliver(options, json.dumps(report, indent=2, ensure_ascii=False))
-            return _exit_of(report)
-        _deliver(options, api.verify_markdown(bundle=bundle, pointer=pointer))
-        return _exit_of(api.verify(bundle=bundle, pointer=pointer))
-
-
-def _exit_of(report: JsonObject) -> int:
-    match report.get("exit"):
-        case 0:
-            return OK
-        case 3:
-            cause = report.get("failureCause")
-            canceled = isinstance(cause, dict) and cause.get("class") == "canceled"
-            return CANCELED if canceled else NO_VERDICT
-        case _:
-            return INVALID
+    with ApiClient(options.api, options.timeout) as api:
+        body = api.verify(bundle=None if pointer is not None else named, pointer=pointer)
+    try:
+        report = read_report(body)
+    except DocumentInvalid as err:
+        raise ApiUnreachable(
+            f"the address answered with no report: {err.message}", hint="check --api: it may not be this service"
+        ) from err
+    _deliver(options, json_text(body) if _json(options) else block(render_markdown(report)))
+    return process_exit(report)
