@@ -22,6 +22,10 @@ _RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[
 MAX_TEXT_CHARS = 4096
 """One text of a predicate; what is honest is far shorter, and all of them are stored and shown."""
 
+MAX_ITEMS = 1000
+"""Items of one list or map of a predicate: each becomes a model of about a kilobyte; six rows, three phases and some
+dozens of images are honest."""
+
 _MAX_COUNT = 1 << 53  # integers travel as IEEE doubles
 
 
@@ -46,6 +50,14 @@ def _whole(value: object) -> object:
     return value
 
 
+def _few(value: object) -> object:
+    """Refuse more items than `MAX_ITEMS` before any of them is modelled."""
+    if isinstance(value, list | dict) and len(value) > MAX_ITEMS:
+        raise ValueError(f"expected at most {MAX_ITEMS} items, got {len(value)}")
+    return value
+
+
+_Few = BeforeValidator(_few)
 Text = Annotated[str, Field(max_length=MAX_TEXT_CHARS)]
 Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, lt=_MAX_COUNT)]
 Time = Annotated[datetime, BeforeValidator(_time)]
@@ -120,7 +132,7 @@ class CriteriaMatch(_Foreign):
     """How the cluster fits the recipe, as the producer recorded it."""
 
     matched: bool = False
-    per_dimension: list[DimensionRow] = []
+    per_dimension: Annotated[list[DimensionRow], _Few] = []
 
 
 class PhaseCounts(_Foreign):
@@ -153,7 +165,7 @@ class Redaction(_Foreign):
 
     policy: Text = ""
     version: Text = ""
-    applied: list[Text] = []
+    applied: Annotated[list[Text], _Few] = []
 
 
 class Profile(_Foreign):
@@ -172,11 +184,11 @@ class Predicate(_Foreign):
     aicr_version: Text = ""
     aicr_commit: Text = ""
     validator_catalog_version: Text = ""
-    validator_images: list[ValidatorImage] = []
+    validator_images: Annotated[list[ValidatorImage], _Few] = []
     recipe: RecipeReference = RecipeReference()
     fingerprint: Fingerprint = Fingerprint()
     criteria_match: CriteriaMatch = CriteriaMatch()
-    phases: dict[Text, PhaseCounts] = {}
+    phases: Annotated[dict[Text, PhaseCounts], _Few] = {}
     bom: BomReference = BomReference()
     manifest: ManifestReference = ManifestReference()
     redaction: Redaction | None = None

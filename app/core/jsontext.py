@@ -3,6 +3,7 @@
 Also JSON as Go's encoder writes it, for the files of a bundle.
 """
 
+import itertools
 import json
 import math
 import re
@@ -15,14 +16,18 @@ MAX_DEPTH: Final = 64
 MAX_BYTES: Final = 10 << 20
 """Upstream's cap for statements, signatures and reports (evidence-format 8.3)."""
 
+MAX_TOKENS: Final = 500_000
+"""More than any honest document of `MAX_BYTES` has; parsed, so many cost about 30 MB."""
+
 MAX_NUMBER_CHARS: Final = 40
 """A longer number is refused before it costs a quadratic conversion."""
 
 JsonValue = dict[str, "JsonValue"] | list["JsonValue"] | str | int | float | bool | None
 
 # A string always matches, also an unterminated one: a search never starts twice inside the same string.
-_STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_NO_BRACKET: Final = re.compile(r"[^\[\]{}]+")
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_TOKEN: Final = re.compile(_STRING.pattern + rb"|[,:\[{]", re.DOTALL)
+_NO_BRACKET: Final = re.compile(rb"[^\[\]{}]+")
 _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _GO_ESCAPES: Final = {
@@ -38,17 +43,27 @@ class _Refused(Exception):
     """A rule of this module spoke, below the frame that knows what the text is called."""
 
 
-def parse_json(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, what: str = "JSON") -> JsonValue:
+def parse_json(
+    data: bytes,
+    *,
+    max_bytes: int = MAX_BYTES,
+    max_tokens: int = MAX_TOKENS,
+    max_depth: int = MAX_DEPTH,
+    what: str = "JSON",
+) -> JsonValue:
     """Read one JSON text; `what` names it in messages.
 
-    Refused with `DocumentInvalid`: more than `max_bytes`, more than `max_depth` nested collections, a key that
-    an object repeats, NaN and infinities (a number too large for a double is one), integers beyond 64 bits,
-    lone surrogates, a byte-order mark, and whatever is not UTF-8 or not JSON.
+    Refused with `DocumentInvalid`: more than `max_bytes`, more than `max_tokens` (as `has_more_tokens` counts), more
+    than `max_depth` nested collections, a key that an object repeats, NaN and infinities (a number too large for a
+    double is one), integers beyond 64 bits, lone surrogates, a byte-order mark, and whatever is not UTF-8 or not JSON.
     """
     if len(data) > max_bytes:
         raise DocumentInvalid(f"{what}: expected at most {max_bytes} bytes of JSON, got {len(data)}")
+    if has_more_tokens(data, max_tokens):
+        raise DocumentInvalid(f"{what}: expected at most {max_tokens} JSON tokens, got more")
     try:
-        return _parse(data.decode(), max_depth)
+        _check_depth(data, max_depth)
+        return _parse(data.decode())
     except UnicodeDecodeError as err:
         raise DocumentInvalid(f"{what}: expected UTF-8, but byte {err.start} starts no character") from err
     except json.JSONDecodeError as err:
@@ -57,8 +72,18 @@ def parse_json(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_
         raise DocumentInvalid(f"{what}: {err}") from err
 
 
-def _parse(text: str, max_depth: int) -> JsonValue:
-    _check_depth(text, max_depth)
+def has_more_tokens(data: bytes, most: int) -> bool:
+    """Whether a JSON text has more than `most` strings, opening brackets, colons and commas, without parsing it.
+
+    Bytes do not bound what a text costs: an object of seven bytes takes some 240 once it is parsed. Counting ends with
+    the first token too many, and what stands inside of strings counts nothing, so that long output is no weight.
+    """
+    if len(data) - len(data.translate(None, b'",:[{')) <= most:
+        return False
+    return next(itertools.islice(_TOKEN.finditer(data), most, None), None) is not None
+
+
+def _parse(text: str) -> JsonValue:
     value: JsonValue = json.loads(
         text, object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_constant
     )
@@ -88,13 +113,13 @@ def go_json(value: object) -> bytes:
     return (text.translate(_GO_ESCAPES) + "\n").encode()
 
 
-def _check_depth(text: str, max_depth: int) -> None:
-    """Count brackets outside of strings, before anything recurses."""
-    if text.count("[") + text.count("{") <= max_depth:
+def _check_depth(data: bytes, max_depth: int) -> None:
+    """Count brackets outside of strings, before anything recurses; over bytes, of which text can take four each."""
+    if data.count(b"[") + data.count(b"{") <= max_depth:
         return
     depth = 0
-    for bracket in _NO_BRACKET.sub("", _STRING.sub("", text)):
-        if bracket in "[{":
+    for bracket in _NO_BRACKET.sub(b"", _STRING.sub(b"", data)):
+        if bracket in b"[{":
             depth += 1
             if depth > max_depth:
                 raise _Refused(f"expected at most {max_depth} nested levels of JSON, got more")

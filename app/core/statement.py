@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 from app.core.bundle import PHASES, Statement, Subject
 from app.core.errors import DocumentInvalid
-from app.core.jsontext import JsonValue, parse_json, refuse_case_variants
+from app.core.jsontext import MAX_TOKENS, JsonValue, parse_json, refuse_case_variants
 
 STATEMENT_V1: Final = "https://in-toto.io/Statement/v1"
 STATEMENT_V01: Final = "https://in-toto.io/Statement/v0.1"
@@ -21,6 +21,8 @@ RECIPE_EVIDENCE_V3: Final = "https://aicr.run/recipe-evidence/v3"
 RECIPE_EVIDENCE_TYPES: Final = (RECIPE_EVIDENCE_V1, RECIPE_EVIDENCE_V2, RECIPE_EVIDENCE_V3)
 
 MAX_STATEMENT_BYTES: Final = 10 << 20
+MAX_STATEMENT_TOKENS: Final = 200_000
+"""Signed or not; an honest statement has some hundreds (`core.jsontext.has_more_tokens`)."""
 
 JSON_NOT_STRICT: Final = "JSON_NOT_STRICT"
 """Code of the `DocumentInvalid` that says that two readers could see two statements in one payload (S2)."""
@@ -75,37 +77,60 @@ def parse_statement(payload: bytes) -> Statement:
 
 
 def read_statement(payload: bytes) -> Statement:
-    """Read any in-toto statement with a subject and an object as predicate; raises `DocumentInvalid`.
+    """Read any signed in-toto statement, with a subject and an object as predicate; raises `DocumentInvalid`.
 
     Subjects without a sha256 digest get an empty one. A known key in another case is refused: Go's decoder would
-    read it and Python's would not, so two verifiers would see two different statements.
+    read it and Python's would not, so two verifiers would see two different statements. How many tokens a payload may
+    have was asked before (S1).
     """
-    document = _load(payload)
-    if not isinstance(document, dict):
-        raise DocumentInvalid("expected a statement that is a JSON object, got something else")
-    predicate_type = document.get("predicateType")
-    if not isinstance(predicate_type, str) or not predicate_type:
-        raise DocumentInvalid("expected a statement with a predicateType, got none")
+    document = _load(payload, MAX_TOKENS)
     statement_type = document.get("_type")
     if not isinstance(statement_type, str):
         raise DocumentInvalid("expected a statement with a _type, got none")
+    return _statement(payload, document, statement_type, _subjects(document.get("subject")))
+
+
+def read_unsigned_statement(payload: bytes) -> Statement:
+    """Read a bundle's unsigned statement, of which only type and predicate are used; raises `DocumentInvalid`.
+
+    What it says of itself decides nothing (evidence-format 8.3, step 3): a subject that is missing or malformed is
+    none, a `_type` that is missing or no text is empty. Rules E9 and S16 find both.
+    """
+    document = _load(payload, MAX_STATEMENT_TOKENS)
+    statement_type = document.get("_type")
+    try:
+        subjects = _subjects(document.get("subject"))
+    except DocumentInvalid:
+        subjects = ()
+    return _statement(payload, document, statement_type if isinstance(statement_type, str) else "", subjects)
+
+
+def _statement(
+    payload: bytes, document: Mapping[str, JsonValue], statement_type: str, subjects: tuple[Subject, ...]
+) -> Statement:
+    """The parts that every reader needs: predicate type and predicate."""
+    predicate_type = document.get("predicateType")
+    if not isinstance(predicate_type, str) or not predicate_type:
+        raise DocumentInvalid("expected a statement with a predicateType, got none")
     predicate = document.get("predicate")
     if predicate is None:
         predicate = {}
     if not isinstance(predicate, dict):
         raise DocumentInvalid("expected a predicate that is a JSON object, got something else")
-    return Statement(payload, statement_type, predicate_type, _subjects(document.get("subject")), predicate)
+    return Statement(payload, statement_type, predicate_type, subjects, predicate)
 
 
-def _load(payload: bytes) -> JsonValue:
-    """The payload as strict JSON, in which no known key is spelled in another case."""
+def _load(payload: bytes, max_tokens: int) -> Mapping[str, JsonValue]:
+    """The payload as a strict JSON object, in which no known key is spelled in another case."""
     try:
-        document = parse_json(payload, max_bytes=MAX_STATEMENT_BYTES, what="statement")
+        document = parse_json(payload, max_bytes=MAX_STATEMENT_BYTES, max_tokens=max_tokens, what="statement")
         _refuse_variants(document, _STATEMENT)
         if isinstance(document, dict) and document.get("predicateType") in RECIPE_EVIDENCE_TYPES:
             _refuse_variants(document.get("predicate"), _PREDICATE)
     except DocumentInvalid as err:
         raise DocumentInvalid(err.message, code=JSON_NOT_STRICT) from err
+    if not isinstance(document, dict):
+        raise DocumentInvalid("expected a statement that is a JSON object, got something else")
     return document
 
 

@@ -41,7 +41,7 @@ from app.core.report import CauseClass, FailureCause, Fault, Finding, Report, Re
 from app.core.rules import RULES
 from app.core.runs import RunParts, make_run
 from app.core.signature_choice import Choice, choose_signature
-from app.core.statement import check_coherence, read_statement
+from app.core.statement import check_coherence, read_unsigned_statement
 from app.core.verdict_steps import StepLog, fault_of
 from app.ports import BundleVerifier, ContentReader, JudgeJob
 
@@ -194,7 +194,10 @@ class _Judgement:
     # (3) predicate-parse
 
     def _parse_predicate(self, content: Content) -> tuple[Statement, Predicate] | None:
-        """The signed statement's predicate, else that of the unsigned file; a failure stops the run."""
+        """The signed statement's predicate, else that of the unsigned file; a failure stops the run.
+
+        The file is read also where it can never be evidence: the report goes on with it (8.3, step 2).
+        """
         statement = self.signature.statement if self.signature else self._unsigned_statement(content)
         if isinstance(statement, Fault):
             self.log.failed(StepName.PREDICATE, statement)
@@ -218,7 +221,7 @@ class _Judgement:
         match content.read(STATEMENT_FILE):
             case bytes() as payload:
                 try:
-                    statement = read_statement(payload)
+                    statement = read_unsigned_statement(payload)
                 except DocumentInvalid as err:
                     return Fault(RULES["PREDICATE"].code, f"{STATEMENT_FILE}: {err.message}")
                 return _incoherence(statement) or statement

@@ -115,3 +115,19 @@ JSON = st.recursive(
 def test_no_json_makes_the_model_raise_anything_else(value: dict[str, object]) -> None:
     with contextlib.suppress(DocumentInvalid):
         assert Predicate.read(value).phase_summaries is not None
+
+
+@pytest.mark.parametrize(
+    ("place", "items"),
+    [
+        ("criteriaMatch.perDimension", {"criteriaMatch": {"perDimension": [{}] * 1001}}),
+        ("validatorImages", {"validatorImages": [{}] * 1001}),
+        ("redaction.applied", {"redaction": {"applied": [""] * 1001}}),
+        ("phases", {"phases": {str(n): {} for n in range(1001)}}),
+    ],
+    ids=["rows", "images", "redactions", "phases"],
+)
+def test_no_list_of_a_predicate_grows_at_will(place: str, items: dict[str, object]) -> None:
+    with pytest.raises(DocumentInvalid) as caught:
+        Predicate.read(items)
+    assert caught.value.message == f"predicate: {place}: expected at most 1000 items, got 1001"

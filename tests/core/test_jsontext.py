@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.errors import DocumentInvalid
-from app.core.jsontext import go_json, parse_json, refuse_case_variants
+from app.core.jsontext import MAX_TOKENS, go_json, has_more_tokens, parse_json, refuse_case_variants
 
 LIMIT = 1 << 20
 
@@ -42,6 +42,38 @@ def test_what_readers_could_take_differently_is_refused(data: bytes, message: st
     with pytest.raises(DocumentInvalid) as caught:
         parse_json(data, max_bytes=LIMIT)
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("data", "tokens"),
+    [
+        pytest.param(b"", 0, id="nothing"),
+        pytest.param(b"1", 0, id="a-number"),
+        pytest.param(b"[1, 2, 3]", 3, id="bracket-and-commas"),
+        pytest.param(b'{"a": {}}', 4, id="strings-count"),
+        pytest.param(b'["a,b:[{", "\\",[:"]', 4, id="what-stands-in-strings-does-not"),
+        pytest.param(b'["' + b"," * 1000, 2, id="unterminated-string"),
+        pytest.param('["\u00e9,", "\U0001f600:"]'.encode(), 4, id="not-ascii"),
+    ],
+)
+def test_tokens_are_counted_outside_of_strings(data: bytes, tokens: int) -> None:
+    assert not has_more_tokens(data, tokens)
+    assert tokens == 0 or has_more_tokens(data, tokens - 1)
+
+
+def test_a_text_of_too_many_tokens_is_refused_before_it_is_parsed() -> None:
+    """A bracket that nothing closes would be another complaint."""
+    with pytest.raises(DocumentInvalid) as caught:
+        parse_json(b"[1,2,3", max_tokens=2, what="report")
+    assert caught.value.message == "report: expected at most 2 JSON tokens, got more"
+    assert parse_json(b"[1,2,3]", max_tokens=3) == [1, 2, 3]
+
+
+def test_a_report_of_ten_mebibytes_of_output_has_few_tokens() -> None:
+    line = "NCCL INFO Channel 00/0 : 0[0] -> 1[1], via P2P/CUMEM {ring: 0, step: 4}"
+    report = go_json({"stdout": [line] * 120_000})
+    assert 9 << 20 < len(report) <= 10 << 20
+    assert not has_more_tokens(report, MAX_TOKENS)
 
 
 ACCEPTED = [

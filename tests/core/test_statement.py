@@ -20,6 +20,7 @@ from app.core.statement import (
     check_coherence,
     parse_statement,
     read_statement,
+    read_unsigned_statement,
 )
 from tests.support.signatures import ARTIFACT, STATEMENT, statement_json
 
@@ -201,3 +202,47 @@ def test_any_json_is_read_or_refused(document: dict[str, Any]) -> None:
 def test_any_bytes_are_read_or_refused(payload: bytes) -> None:
     with pytest.raises(DocumentInvalid):
         parse_statement(payload)
+
+
+@pytest.mark.parametrize(
+    ("changes", "statement_type", "subjects"),
+    [
+        pytest.param({}, "https://in-toto.io/Statement/v1", 1, id="as-produced"),
+        pytest.param({"subject": None}, "https://in-toto.io/Statement/v1", 0, id="no-subject"),
+        pytest.param({"subject": [7]}, "https://in-toto.io/Statement/v1", 0, id="malformed-subject"),
+        pytest.param({"_type": None}, "", 1, id="no-type"),
+        pytest.param({"_type": ["evil"]}, "", 1, id="malformed-type"),
+        pytest.param({"_type": "evil"}, "evil", 1, id="another-type"),
+    ],
+)
+def test_the_unsigned_statement_is_asked_for_neither_subject_nor_type(
+    changes: dict[str, object], statement_type: str, subjects: int
+) -> None:
+    statement = read_unsigned_statement(statement_json(**changes))
+    assert (statement.type, len(statement.subjects)) == (statement_type, subjects)
+    assert statement.predicate["schemaVersion"] == "1.0.0"
+
+
+@pytest.mark.parametrize(
+    ("payload", "message"),
+    [
+        pytest.param(b"[]", "expected a statement that is a JSON object, got something else", id="no-object"),
+        pytest.param(
+            statement_json(predicateType=None), "expected a statement with a predicateType, got none", id="none"
+        ),
+        pytest.param(
+            statement_json(predicate={"rows": [[]] * 100_001}),
+            "statement: expected at most 200000 JSON tokens, got more",
+            id="too-many-tokens",
+        ),
+        pytest.param(
+            statement_json(predicate={"Phases": {}}),
+            "key 'Phases' differs from 'phases' only by case",
+            id="another-case",
+        ),
+    ],
+)
+def test_what_the_unsigned_statement_is_refused_for(payload: bytes, message: str) -> None:
+    with pytest.raises(DocumentInvalid) as caught:
+        read_unsigned_statement(payload)
+    assert caught.value.message == message

@@ -14,9 +14,10 @@ from enum import Enum
 from typing import Any, Final
 
 from app.core.errors import DocumentInvalid
+from app.core.jsontext import has_more_tokens
 
 MAX_JSON_TOKENS: Final = 10_000
-"""Brackets, colons and commas that a bundle may have; the largest honest one has some hundreds."""
+"""Tokens that a bundle may have (`core.jsontext.has_more_tokens`); the largest honest one has some hundreds."""
 
 _INT64: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -158,11 +159,6 @@ def read_envelope(raw: bytes) -> Envelope:
     )
 
 
-def count_tokens(raw: bytes) -> int:
-    """An upper bound of the JSON values in `raw`, without parsing it."""
-    return len(raw) - len(raw.translate(None, b",:[{"))
-
-
 def _load(raw: bytes, defects: Defects, where: str) -> object:
     """JSON of any shape; duplicates, case variants and constants are noted, syntax errors raise `DocumentInvalid`."""
 
@@ -284,7 +280,7 @@ def _entry(value: Mapping[str, Any], defects: Defects) -> Entry:
 
 def _body(body: bytes, defects: Defects) -> tuple[str, str]:
     """Kind and version in a canonicalized body; empty when it says none, which no entry may."""
-    if count_tokens(body) > MAX_JSON_TOKENS:
+    if has_more_tokens(body, MAX_JSON_TOKENS):
         return "", ""
     try:
         document = _load(body, defects, "canonicalized body")

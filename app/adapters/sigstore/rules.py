@@ -15,21 +15,26 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from app.adapters.sigstore.certificate import CertificateFacts, unprintable
 from app.adapters.sigstore.engine import VerifiedTime
-from app.adapters.sigstore.envelope import MAX_JSON_TOKENS, Entry, Envelope, count_tokens
+from app.adapters.sigstore.envelope import MAX_JSON_TOKENS, Entry, Envelope
 from app.adapters.sigstore.roots import Log, TrustRoot
 from app.core.bundle import Statement
 from app.core.errors import Category, DocumentInvalid
+from app.core.jsontext import has_more_tokens
 from app.core.refs import Digest
 from app.core.report import Fault
 from app.core.rules import RULES
-from app.core.statement import check_coherence, refuse_statement_type, require_subject_digest
+from app.core.statement import (
+    MAX_STATEMENT_TOKENS,
+    check_coherence,
+    refuse_statement_type,
+    require_subject_digest,
+)
 
 MEDIA_TYPES: Final = frozenset(
     {"application/vnd.dev.sigstore.bundle.v0.3+json", "application/vnd.dev.sigstore.bundle+json;version=0.3"}
 )
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 ENTRY_KINDS: Final = {"dsse": "0.0.1", "hashedrekord": "0.0.2"}
-MAX_PAYLOAD_TOKENS: Final = 200_000
 MAX_TIMESTAMPS: Final = 32
 MAX_LEAF_LIFETIME: Final = timedelta(minutes=30)
 PULL_REQUEST_TRIGGERS: Final = frozenset({"pull_request", "pull_request_target"})
@@ -96,15 +101,15 @@ def s1_size(case: Case) -> Fault | None:
     """Size and number of JSON values, before anything is parsed."""
     if len(case.raw) > case.max_bytes:
         return _malformed("S1", f"expected a Sigstore bundle of at most {case.max_bytes} bytes, got {len(case.raw)}")
-    if (tokens := count_tokens(case.raw)) > MAX_JSON_TOKENS:
-        return _malformed("S1", f"expected a bundle of at most {MAX_JSON_TOKENS} JSON tokens, got {tokens}")
+    if has_more_tokens(case.raw, MAX_JSON_TOKENS):
+        return _malformed("S1", f"expected a bundle of at most {MAX_JSON_TOKENS} JSON tokens, got more")
     return None
 
 
 def s1_payload(case: Case) -> Fault | None:
     """The same for the payload, whose size is bounded already: ten million brackets are gigabytes when parsed."""
-    if (tokens := count_tokens(case.envelope.payload)) > MAX_PAYLOAD_TOKENS:
-        return _malformed("S1", f"expected a payload of at most {MAX_PAYLOAD_TOKENS} JSON tokens, got {tokens}")
+    if has_more_tokens(case.envelope.payload, MAX_STATEMENT_TOKENS):
+        return _malformed("S1", f"expected a payload of at most {MAX_STATEMENT_TOKENS} JSON tokens, got more")
     return None
 
 
