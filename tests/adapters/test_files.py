@@ -68,6 +68,16 @@ def test_special_files_are_noted_and_never_opened(tmp_path: Path) -> None:
         assert content.entries[name] == Entry(name, EntryKind.OTHER, fault=ReadFault.NOT_REGULAR)
 
 
+def test_a_directory_at_the_path_of_a_captured_file_is_a_fault_of_that_file(tmp_path: Path) -> None:
+    directory = write(tmp_path, {"recipe.yaml": b"r", "manifest.json": b"{}", "attestation.intoto.jsonl/x": b"1"})
+    (directory / "statement.intoto.json").mkdir()
+    content = DirectoryReader().read(str(directory))
+    assert content.read("attestation.intoto.jsonl") is ReadFault.NOT_REGULAR
+    assert content.read("statement.intoto.json") is ReadFault.NOT_REGULAR
+    assert content.entries["attestation.intoto.jsonl"].kind is EntryKind.DIRECTORY
+    assert content.read("bom.cdx.json") is ReadFault.MISSING
+
+
 def test_a_captured_file_over_its_cap_is_hashed_and_not_kept(tmp_path: Path) -> None:
     directory = write(tmp_path, Sample().files() | {"recipe.yaml": b"#" * ((1 << 20) + 1)})
     content = DirectoryReader().read(str(directory))

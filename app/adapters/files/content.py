@@ -84,7 +84,10 @@ class _Walk:
             self.captured[entry.path] = entry.fault
 
     def _directory(self, fd: int, name: str, path: str, depth: int) -> None:
+        """Go below; a directory where a captured file belongs is a fault of that file, not its absence."""
         self.entries[path] = Entry(path, EntryKind.DIRECTORY)
+        if _cap(path) is not None:
+            self.captured[path] = ReadFault.NOT_REGULAR
         try:
             with open_subdirectory(name, fd) as child:
                 self.descend(child, f"{path}/", depth + 1)
