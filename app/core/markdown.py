@@ -5,6 +5,7 @@ HTML or a terminal sequence, so every value passes `escape`. The last part says 
 signature proves (service 5).
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,14 +17,23 @@ MAX_VALUE_CHARS = 2000
 MAX_LINES = 64
 """Lines of one part that a stranger can make longer at will."""
 _MARKUP = re.compile(r"[\\`*\[\]#|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-_MENTION = re.compile(r"(?<![A-Za-z0-9])@")
+_NOTIFIES = re.compile(r"(?<![A-Za-z0-9])@|#(?=\d)")
+_LINKS = re.compile(r":(?=//)|www(?=\.)|@(?=[\w-]*\.)", re.IGNORECASE)
+"""Where GitHub's Markdown sees a mention or an issue, and where an address, without any markup around them."""
+_JOINER = "\u2060"
+_JOINED = rf"\g<0>{_JOINER}"
 _BREAKS = re.compile(r"[\n\r\t\v\f\x85\u2028\u2029]")
 _HTML = str.maketrans({"<": "&lt;", ">": "&gt;", "&": "&amp;"})
-_VERIFIED_BY_STEP: Mapping[StepName, str] = {
+_VERIFIED: Mapping[StepName, str] = {
     StepName.SIGNATURE: "the signature, its certificate and its transparency-log entry hold under a trusted root",
     StepName.PREDICATE: "the statement is recipe evidence of a known type",
     StepName.MANIFEST: "every file is the one that was signed, and the recipe is the one that is named",
 }
+_VERIFIED_UNSIGNED: Mapping[StepName, str] = {
+    StepName.PREDICATE: "the statement, which no verified signature covers, is recipe evidence of a known type",
+    StepName.MANIFEST: "every file is one that this statement's manifest lists, and the recipe is the one it names",
+}
+"""Without a signature that holds, the files agree with one another and with nobody's word."""
 NOT_PROVEN = (
     "that the validation ran on the hardware that is named: fingerprint and snapshot are the producer's words",
     "that recorded counts and figures were measured: they are signed, not observed",
@@ -53,17 +63,32 @@ def render_markdown(report: Report) -> str:
 def escape(text: object) -> str:
     """`text` as inert Markdown on one line: markup and HTML defused, control and bidi characters made visible.
 
-    A word joiner after a leading `@` keeps a stranger's text from notifying people when a report becomes a comment.
+    Word joiners keep a stranger's text from becoming a link, and from notifying people when a report becomes a
+    comment. They are written as entities, which stay what they are where invisible characters are spelled out.
     """
-    value = visible(_BREAKS.sub(" ", str(text)[:MAX_VALUE_CHARS]))
-    value = _MARKUP.sub(r"\\\g<0>", value.translate(_HTML))
-    value = _MENTION.sub("@\u2060", value)
-    return f"{value}…" if len(str(text)) > MAX_VALUE_CHARS else value
+    return _inert(_LINKS.sub(_JOINED, _NOTIFIES.sub(_JOINED, _shown(text)))) + _cut(text)
+
+
+def certified(text: object) -> str:
+    """A name that a certificate vouches for, as `escape` makes it but for its address: that can be copied (8.7)."""
+    return _inert(_NOTIFIES.sub(_JOINED, _shown(text))) + _cut(text)
+
+
+def _shown(text: object) -> str:
+    return visible(_BREAKS.sub(" ", str(text)[:MAX_VALUE_CHARS]))
+
+
+def _inert(value: str) -> str:
+    return _MARKUP.sub(r"\\\g<0>", value.translate(_HTML)).replace(_JOINER, "&#8288;")
+
+
+def _cut(text: object) -> str:
+    return "…" if len(str(text)) > MAX_VALUE_CHARS else ""
 
 
 def code(text: object) -> str:
     """`text` as a code span: backticks would end it and pipes would end a cell, so both are made visible."""
-    value = visible(_BREAKS.sub(" ", str(text)[:MAX_VALUE_CHARS])).replace("`", "\\x60").replace("|", "\\x7c")
+    value = _shown(text).replace("`", "\\x60").replace("|", "\\x7c")
     return f"`{value}`" if value.strip() else "(empty)"
 
 
@@ -86,7 +111,7 @@ def _signer(report: Report) -> str:
     if report.signer is not None:
         index = report.signer.rekor_log_index
         rekor = f" • **Rekor:** index {index}" if index is not None else ""
-        return f"**Signer:** {escape(report.signer.identity)} (issuer {escape(report.signer.issuer)}){rekor}"
+        return f"**Signer:** {certified(report.signer.identity)} (issuer {certified(report.signer.issuer)}){rekor}"
     match next((step.status for step in report.steps if step.name is StepName.SIGNATURE), None):
         case StepStatus.FAILED:
             return "*signature verification failed; nothing below is vouched for by anybody*"
@@ -199,7 +224,8 @@ def _cause(cause: FailureCause) -> Iterator[str]:
 
 def _limits(report: Report) -> str:
     passed = [step.name for step in report.steps if step.status is StepStatus.PASSED]
-    verified = [f"- {_VERIFIED_BY_STEP[name]}" for name in passed if name in _VERIFIED_BY_STEP]
+    told = _VERIFIED if StepName.SIGNATURE in passed else _VERIFIED_UNSIGNED
+    verified = [f"- {told[name]}" for name in passed if name in told]
     lines = ["### What this proves", "", "Verified here:", "", *(verified or ["- nothing"])]
     return "\n".join([*lines, "", "Not proven by any of it:", "", *(f"- {line}" for line in NOT_PROVEN)])
 
@@ -213,5 +239,5 @@ def _mappings(value: object) -> list[Mapping[str, object]]:
 
 
 def _count(value: object) -> int:
-    """A count of a predicate that was modelled already, so that anything but a number is absent."""
-    return int(value) if isinstance(value, int | float) else 0
+    """A count of a predicate that was modelled already, so that anything but a finite number is absent."""
+    return int(value) if isinstance(value, int | float) and abs(value) < math.inf else 0

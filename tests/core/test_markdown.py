@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from app.core.markdown import NOT_PROVEN, code, escape, render_markdown
+from app.core.markdown import NOT_PROVEN, certified, code, escape, render_markdown
 from app.core.report import Fault, Finding, InputKind, Report, ReportSigner, StepName, SubRow
 from app.core.verdict_steps import StepLog
 from tests.support.bundles import NAME, criteria_match
@@ -128,6 +128,22 @@ def test_a_pending_report_says_pending_signature() -> None:
     assert "*unsigned bundle; nothing below is vouched for by anybody*" in text
     assert "**Verdict:** valid, pending signature (0)" in text
     assert "the signature, its certificate" not in text
+
+
+@pytest.mark.parametrize("attested", [None, Fault("SIGSTORE", "sigstore verification failed")], ids=["none", "bad"])
+def test_without_a_signature_that_holds_nothing_is_said_to_be_signed(attested: Fault | None) -> None:
+    log = StepLog(InputKind.DIRECTORY, unsigned=attested is None, predicate=predicate(), recipe_name=NAME)
+    log.passed(StepName.MATERIALIZE)
+    if attested is None:
+        log.skipped(StepName.SIGNATURE, "unsigned")
+    else:
+        log.failed(StepName.SIGNATURE, attested)
+    log.passed(StepName.PREDICATE)
+    log.passed(StepName.MANIFEST, "6 files")
+    assert render_markdown(log.report()).partition("Verified here:\n\n")[2].partition("\n\n")[0] == (
+        "- the statement, which no verified signature covers, is recipe evidence of a known type\n"
+        "- every file is one that this statement's manifest lists, and the recipe is the one it names"
+    )
 
 
 def test_a_refused_report_shows_cause_hint_details_and_findings() -> None:
@@ -256,3 +272,36 @@ def test_endless_text_is_cut() -> None:
 
 def test_an_identity_with_underscores_stays_readable() -> None:
     assert escape("my_repo/a_b@refs/heads/main") == "my_repo/a_b@refs/heads/main"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see https://evil.example/login", "see https:&#8288;//evil.example/login"),
+        ("FTP://evil.example", "FTP:&#8288;//evil.example"),
+        ("www.evil.example, WWW.evil.example", "www&#8288;.evil.example, WWW&#8288;.evil.example"),
+        ("mailto:me@evil.example", "mailto:me@&#8288;evil.example"),
+        ("me@_evil.example", "me@&#8288;\\_evil.example"),
+        ("@org/team", "@&#8288;org/team"),
+        ("NVIDIA/aicr#12", "NVIDIA/aicr\\#&#8288;12"),
+        ("release.yml@refs/tags/v1.0", "release.yml@refs/tags/v1.0"),
+        ("ghcr.io/a/b@sha256:0123", "ghcr.io/a/b@sha256:0123"),
+        ("a: // b", "a: // b"),
+        ("a\u2060b", "a\\\\u2060b"),
+    ],
+)
+def test_text_without_markup_becomes_no_link_and_notifies_nobody(text: str, shown: str) -> None:
+    """As GitHub's extensions of Markdown would make one: addresses, mail addresses, mentions, issues."""
+    assert escape(text) == shown
+
+
+def test_a_certified_name_can_be_copied_and_notifies_nobody() -> None:
+    assert certified("1234567+octocat@users.noreply.github.com") == "1234567+octocat@users.noreply.github.com"
+    assert certified("https://github.com/login/oauth") == "https://github.com/login/oauth"
+    assert certified("@team <b>") == "@&#8288;team &lt;b&gt;"
+
+
+def test_a_finding_quotes_no_live_link() -> None:
+    text = render_markdown(full_report(findings=(Finding("E4", "E4_DUPLICATE_TEST", "https://evil.example"),)))
+    assert "https:&#8288;//evil.example" in text
+    assert "https://evil.example" not in text
