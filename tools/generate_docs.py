@@ -45,7 +45,7 @@ their meaning. Rules are of three kinds:
 | kind | where it comes from | what it changes |
 |---|---|---|
 | upstream | the checks that NVIDIA's own verifier makes | fails its step for everybody |
-| signature | stricter than the Sigstore library | fails step 2 for everybody; S18 takes the weight instead |
+| signature | stricter than the Sigstore library | fails step 2 for everybody; S18 is a finding and takes the weight |
 | finding | stricter than upstream | a finding in the report; fails with `--strict` and on ingest |
 """
 
@@ -63,7 +63,16 @@ _CHOICES = """\
 - An unlimited public-good root speaks for the issuers that public Fulcio certifies; beside it no private root may be
   given one of them. An issuer that is given to a private root is that root's alone.
 - The identity pin searches, as upstream's does: anchor it with `^` and `$` to mean the whole identity.
-- A bundle or a payload with far more brackets, colons and commas than any real one is refused before it is parsed (S1).
+- A bundle or a payload with far more strings, brackets, colons and commas than any real one is refused before it is
+  parsed (S1). The same holds for every other JSON document of a bundle: the unsigned statement fails step 3 then, a
+  report is a finding E3, the bill of materials E2.
+- The unsigned statement, which is read when no signature holds, is asked for neither a subject nor its type in step 3.
+  Without exactly one subject it is a finding E9, with another `_type` than in-toto's a finding S16.
+- A pointer that leaves `attestedAt` out says another time than the statement (E5). A pointer file is named after its
+  digest, or as producers name it before it has its place: `pointer.yaml`, or `<recipe>.yaml` (E5).
+- Evidence from before `not-inferable` was known may say `mismatched` in its place; every other difference from the six
+  rows that recipe and fingerprint give is a finding (E8).
+- An empty `signer` in a pointer is none.
 
 ## What is not proven
 

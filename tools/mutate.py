@@ -83,8 +83,10 @@ def _silence_signature_rule(rule: str) -> Callable[[], None]:
 
 def _silence_finding(rule: str) -> Callable[[], None]:
     def silence() -> None:
-        findings.E_RULES = tuple((name, _finds_nothing if name == rule else judge) for name, judge in findings.E_RULES)
-        findings.find.__defaults__ = (findings.E_RULES,)
+        findings.FINDING_RULES = tuple(
+            (name, _finds_nothing if name == rule else judge) for name, judge in findings.FINDING_RULES
+        )
+        findings.find.__defaults__ = (findings.FINDING_RULES,)
 
     return silence
 
@@ -116,7 +118,7 @@ def targets() -> Iterator[Target]:
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
         if "app.core.findings" in path.read_text(encoding="utf-8")
     )
-    for rule, _ in findings.E_RULES:
+    for rule, _ in findings.FINDING_RULES:
         yield Target(rule, found, _silence_finding(rule))
 
 

@@ -3,7 +3,7 @@
 The producer records it, the verifier computes it again; what a mismatch means is decided elsewhere.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from app.core.bundle import DimensionMatch
@@ -64,6 +64,12 @@ class CriteriaMatch:
     def matched(self) -> bool:
         """Whether no row is `mismatched`."""
         return all(row.match != MISMATCHED for row in self.dimensions)
+
+    def before_not_inferable(self) -> "CriteriaMatch":
+        """The same as producers wrote it that did not know `not-inferable` yet: they said `mismatched`."""
+        return CriteriaMatch(
+            tuple(replace(row, match=MISMATCHED) if row.match == NOT_INFERABLE else row for row in self.dimensions)
+        )
 
 
 def match_criteria(criteria: Criteria | None, fingerprint: Captured) -> CriteriaMatch:

@@ -1,4 +1,4 @@
-"""Findings E1-E10: what is wrong with a bundle although upstream would accept it (trust 2).
+"""Findings: what is wrong with a bundle although upstream would accept it (trust 2), by E rules and two S rules.
 
 Each rule is one small function over what was read already; the registry at the end names them in order. A finding
 changes no exit by itself: `services.judge` decides when findings fail (with `--strict`, and for every ingest).
@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -23,18 +23,19 @@ from app.core.bundle import (
     VerifiedSignature,
     ctrf_file,
 )
-from app.core.coordinate import coordinate_of
-from app.core.criteria_match import MISMATCHED, NOT_INFERABLE, match_criteria
+from app.core.coordinate import ANY, coordinate_of
+from app.core.criteria_match import CriteriaMatch, match_criteria
 from app.core.ctrf import STATUSES, PhaseReport
 from app.core.documents import Predicate
 from app.core.errors import DocumentInvalid, RecipeInvalid
 from app.core.inventory import Inventory, local_path
 from app.core.jsontext import parse_json
-from app.core.pointer import Pointer, digest_file_name
+from app.core.pointer import PRODUCED_POINTER, Pointer, digest_file_name
 from app.core.recipe import Recipe
 from app.core.refs import Digest
 from app.core.report import Finding
 from app.core.rules import RULES
+from app.core.statement import refuse_statement_type
 
 CLOCK_SKEW: Final = timedelta(minutes=10)
 LATE_AFTER: Final = timedelta(days=7)
@@ -67,6 +68,20 @@ class FindingContext:
     digest: Digest | None = None
 
 
+def statement_typed(ctx: FindingContext) -> Iterator[str]:
+    """S16 for the unsigned statement, of which step 3 asks neither type nor subject; a signed one passed it before."""
+    try:
+        refuse_statement_type(ctx.statement)
+    except DocumentInvalid as err:
+        yield err.message
+
+
+def full_weight(ctx: FindingContext) -> Iterator[str]:
+    """S18, which fails nothing: as evidence the signature has no weight."""
+    if ctx.signature is not None and ctx.signature.weightless:
+        yield ctx.signature.weightless
+
+
 def manifest_exact(ctx: FindingContext) -> Iterator[str]:
     """E1: paths once, counted, no links, none that another file system would merge."""
     files = ctx.inventory.files
@@ -90,8 +105,7 @@ def bom_holds(ctx: FindingContext) -> Iterator[str]:
     bom = ctx.predicate.bom
     data = ctx.content.read(BOM_FILE)
     if isinstance(data, ReadFault):
-        if bom.digest or data is not ReadFault.MISSING:
-            yield f"{BOM_FILE} can not be read: {data.value}"
+        yield f"{BOM_FILE} can not be read: {data.value}"  # every bundle has one (evidence-format 1.2, 5.1)
         return
     got = f"sha256:{ctx.content.entries[BOM_FILE].sha256}"
     if bom.digest != got:
@@ -138,7 +152,7 @@ def tests_once(ctx: FindingContext) -> Iterator[str]:
 
 
 def pointer_agrees(ctx: FindingContext) -> Iterator[str]:
-    """E5: a pointer says no other type or time than the bundle; a name like a digest is the bundle's digest."""
+    """E5: a pointer says the type and time of the bundle, and its file is named after the bundle's digest."""
     pointer = ctx.pointer
     if pointer is None:
         return
@@ -148,11 +162,12 @@ def pointer_agrees(ctx: FindingContext) -> Iterator[str]:
             f"the statement {ctx.statement.predicate_type[:200]}"
         )
     attested = ctx.predicate.attested_at
-    if pointer.attested_at is not None and pointer.attested_at != attested:
+    if pointer.attested_at != attested:
         yield f"the pointer says attestedAt {_shown(pointer.attested_at)}, the predicate {_shown(attested)}"
-    if ctx.pointer_name.startswith("sha256-") and ctx.digest is not None:
+    if ctx.pointer_name and ctx.digest is not None:
         expected = digest_file_name(ctx.digest)
-        if ctx.pointer_name != expected:
+        # what a producer writes before the pointer has its place in the tree (evidence-format 5.1, 6.3)
+        if ctx.pointer_name not in {expected, PRODUCED_POINTER, f"{pointer.recipe}.yaml"}:
             yield f"expected the pointer's file name {expected}, got {ctx.pointer_name[:100]!r}"
 
 
@@ -187,18 +202,39 @@ def recipe_comparable(ctx: FindingContext) -> Iterator[str]:
         coordinate_of(recipe.criteria, recipe.profile_segment)
     except RecipeInvalid as err:
         yield f"recipe.yaml gives no coordinate: {err.message}"
-    expected = match_criteria(recipe.criteria, ctx.predicate.fingerprint)
-    recorded = {row.dimension: row.match for row in ctx.predicate.dimensions}
-    older = False
-    for row in expected.dimensions:
-        got = recorded.get(row.dimension, "")
-        if row.match == NOT_INFERABLE and got == MISMATCHED:
-            older = True  # evidence from before `not-inferable` was known says it so (evidence-format 1.4)
-        elif got != row.match:
-            yield f"criteriaMatch says {got[:40]!r} for {row.dimension}, recipe and fingerprint give {row.match!r}"
-    stated = ctx.predicate.criteria_match.matched
-    if stated != expected.matched and not older:
+    yield from _match_differs(ctx.predicate, match_criteria(recipe.criteria, ctx.predicate.fingerprint))
+
+
+def _match_differs(predicate: Predicate, expected: CriteriaMatch) -> Iterator[str]:
+    """Every difference from the six rows in their order; evidence from before `not-inferable` has its own form."""
+    recorded = [
+        replace(row, requires=_specific(row.requires), provides=_specific(row.provides)) for row in predicate.dimensions
+    ]
+    names, due = [row.dimension for row in recorded], [row.dimension for row in expected.dimensions]
+    if names != due:
+        shown = ", ".join(name[:40] for name in names[: len(due) + 1]) or "none"
+        yield f"expected the rows {', '.join(due)} in criteriaMatch, got {shown!r}"
+        return
+    older = expected.before_not_inferable()
+    if [row.match for row in recorded] == [row.match for row in older.dimensions]:
+        expected = older
+    for got, row in zip(recorded, expected.dimensions, strict=True):
+        for what, said, follows in (
+            ("match", got.match, row.match),
+            ("recipeRequires", got.requires, row.requires),
+            ("fingerprintProvides", got.provides, row.provides),
+        ):
+            if said != follows:
+                shown = f"{what} {said[:40]!r} for {row.dimension}"
+                yield f"criteriaMatch says {shown}, recipe and fingerprint give {follows[:40]!r}"
+    stated = predicate.criteria_match.matched
+    if stated != expected.matched:
         yield f"criteriaMatch.matched says {stated}, recipe and fingerprint give {expected.matched}"
+
+
+def _specific(value: str) -> str:
+    """A recorded value without the word that says nothing (evidence-format 1.4)."""
+    return "" if value == ANY else value
 
 
 def statement_complete(ctx: FindingContext) -> Iterator[str]:
@@ -238,9 +274,11 @@ def _shown(at: datetime | None) -> str:
     return "none" if at is None else at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-ERule = Callable[[FindingContext], Iterable[str]]
+FindingRule = Callable[[FindingContext], Iterable[str]]
 
-E_RULES: tuple[tuple[str, ERule], ...] = (
+FINDING_RULES: tuple[tuple[str, FindingRule], ...] = (
+    ("S16", statement_typed),
+    ("S18", full_weight),
     ("E1", manifest_exact),
     ("E2", bom_holds),
     ("E3", counts_agree),
@@ -255,7 +293,7 @@ E_RULES: tuple[tuple[str, ERule], ...] = (
 """Every rule with its id, in order; one that is taken out speaks no more and nothing else changes."""
 
 
-def find(ctx: FindingContext, rules: Sequence[tuple[str, ERule]] = E_RULES) -> tuple[Finding, ...]:
+def find(ctx: FindingContext, rules: Sequence[tuple[str, FindingRule]] = FINDING_RULES) -> tuple[Finding, ...]:
     """What every rule says about the bundle, at most `MAX_PER_RULE` lines each."""
     found: list[Finding] = []
     for rule, judge in rules:
@@ -267,5 +305,6 @@ def find(ctx: FindingContext, rules: Sequence[tuple[str, ERule]] = E_RULES) -> t
 
 
 def failing(findings: Sequence[Finding], *, ambiguous: bool) -> tuple[Finding, ...]:
-    """Those that fail a strict judgement: all but E7, which fails only when nothing says which signature is meant."""
-    return tuple(finding for finding in findings if finding.rule != "E7" or ambiguous)
+    """Those that fail a strict judgement: all but S18, which takes the weight, and E7 unless it is `ambiguous`."""
+    harmless = {"S18"} if ambiguous else {"S18", "E7"}
+    return tuple(finding for finding in findings if finding.rule not in harmless)

@@ -19,6 +19,8 @@ from app.core.yamltext import load_text
 
 MAX_POINTER_BYTES = 1 << 20
 SCHEMA_VERSION = "1.0.0"
+PRODUCED_POINTER = "pointer.yaml"
+"""The name under which a producer leaves the pointer beside its bundle (evidence-format 5.1)."""
 _MAX_INDEX = 1 << 63
 _TIME = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})"
@@ -139,9 +141,9 @@ def _attestation(item: object) -> Pointer:
 
 def _signer(value: object) -> SignerClaim | None:
     """None for a missing or empty signer: the signature is pending."""
-    if value is None:
-        return None
     signer = _mapping(value, "signer")
+    if not signer:
+        return None
     index = signer.get("rekorLogIndex")
     return SignerClaim(_text(signer, "identity"), _text(signer, "issuer"), None if index is None else _index(index))
 

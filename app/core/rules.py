@@ -19,7 +19,7 @@ class RuleKind(StrEnum):
     """Where a rule comes from, which decides what it changes."""
 
     UPSTREAM = "upstream"  # evidence-format 8.3: fails its step for everybody
-    SIGNATURE = "signature"  # trust 1.2: fails step 2, with or without --strict
+    SIGNATURE = "signature"  # trust 1.2: fails step 2, with or without --strict; S18 is a finding that fails nothing
     FINDING = "finding"  # trust 2: a finding; fails with --strict and for every ingest
 
 
@@ -260,7 +260,7 @@ _TABLE: tuple[Rule, ...] = (
     _finding(
         "E2",
         "E2_BOM_MISMATCH",
-        "the bill of materials has the digest and the number of components that the predicate states",
+        "the bill of materials is there, with the digest and the number of components that the predicate states",
         _REPUBLISH,
     ),
     _finding(
@@ -296,7 +296,7 @@ _TABLE: tuple[Rule, ...] = (
     _finding(
         "E8",
         "E8_RECIPE_NOT_COMPARABLE",
-        "the recipe gives a name and a coordinate, and the hardware match is what fingerprint and recipe give",
+        "the recipe gives a name and a coordinate, and each row of the hardware match follows from it and fingerprint",
         "resolve the recipe with criteria and run the validation on hardware that matches them",
     ),
     _finding(

@@ -8,7 +8,7 @@ import pytest
 from app.core.bundle import BOM_FILE, Content, Entry, EntryKind, PhaseSummary, ReadFault, Statement, Subject
 from app.core.ctrf import parse_report
 from app.core.documents import Predicate, parse_time
-from app.core.findings import E_RULES, MAX_PER_RULE, FindingContext, failing, find
+from app.core.findings import FINDING_RULES, MAX_PER_RULE, FindingContext, failing, find
 from app.core.inventory import Inventory, ManifestFile
 from app.core.pointer import Pointer
 from app.core.recipe import Recipe
@@ -70,6 +70,39 @@ def report(*tests: dict[str, object], **summary: object) -> dict[str, object]:
     return {"deployment": parse_report("deployment", go_json(ctrf(list(tests), **summary)))}
 
 
+def unsigned(**changes: object) -> FindingContext:
+    """The bundle without a signature, whose own statement is changed."""
+    return context(signature=None, signatures=0, statement=replace(context().statement, **changes))  # type: ignore[arg-type]
+
+
+def without_bom() -> Content:
+    content = context().content
+    entries = {path: entry for path, entry in content.entries.items() if path != BOM_FILE}
+    return Content(entries, {path: data for path, data in content.captured.items() if path != BOM_FILE})
+
+
+def row(dimension: str, match: str, requires: str = "", provides: str = "") -> dict[str, object]:
+    return {"dimension": dimension, "match": match, "recipeRequires": requires, "fingerprintProvides": provides}
+
+
+def rows(*changed: dict[str, object], before: bool = False, matched: bool = True) -> dict[str, object]:
+    """The criteria match in order, with rows of a known dimension replaced, and others put in front or at the end."""
+    honest = criteria_match()["perDimension"]
+    assert isinstance(honest, list)
+    known = {entry["dimension"] for entry in honest}
+    replaced = [next((new for new in changed if new["dimension"] == old["dimension"]), old) for old in honest]
+    other = [new for new in changed if before or new["dimension"] not in known]
+    kept = honest if before else replaced
+    listed = [*other, *kept] if before else [*kept, *other]
+    return {"criteriaMatch": {"matched": matched, "perDimension": listed}}
+
+
+def generic(match: str, *, matched: bool, provides: str = "eks") -> FindingContext:
+    """A recipe for `generic` whose cluster was captured as eks: no snapshot shows that choice."""
+    recipe = Recipe.parse(RECIPE.replace(b"service: eks", b"service: generic"))
+    return context(rows(row("service", match, "generic", provides), matched=matched), recipe=recipe)
+
+
 def counted(**counts: int) -> dict[str, object]:
     base = {"passed": 1, "failed": 0, "skipped": 0, "ctrfDigest": "x"}
     return {"phases": {"deployment": base | counts}}
@@ -80,10 +113,21 @@ def test_a_bundle_in_order_has_no_finding() -> None:
 
 
 def test_every_rule_of_the_table_is_judged_once_and_in_order() -> None:
-    assert [rule for rule, _ in E_RULES] == [rule.id for rule in RULES.values() if rule.kind is RuleKind.FINDING]
+    findings = [rule.id for rule in RULES.values() if rule.kind is RuleKind.FINDING]
+    assert [rule for rule, _ in FINDING_RULES] == ["S16", "S18", *findings]
 
 
 CASES = [
+    pytest.param(
+        "S16", unsigned(type="evil"), "expected statement type https://in-toto.io/Statement/v1", id="S16-type"
+    ),
+    pytest.param("S16", unsigned(type=""), "got ''", id="S16-no-type"),
+    pytest.param(
+        "S18",
+        context(signature=signed(PREDICATE, V3, weightless="S18_PULL_REQUEST: issued to a run on pull_request")),
+        "S18_PULL_REQUEST: issued to a run on pull_request",
+        id="S18",
+    ),
     pytest.param(
         "E1",
         context(
@@ -115,7 +159,16 @@ CASES = [
     pytest.param(
         "E2", context({"bom": {"digest": "", "imageCount": 2}}), "predicate.bom.digest sha256:", id="E2-no-digest"
     ),
-    pytest.param("E2", context(content=with_bom(ReadFault.MISSING)), "can not be read: missing", id="E2-missing"),
+    pytest.param("E2", context(content=without_bom()), "bom.cdx.json can not be read: missing", id="E2-missing"),
+    pytest.param(
+        "E2",
+        context({"bom": {"digest": "", "imageCount": 5}}, content=without_bom()),
+        "bom.cdx.json can not be read: missing",
+        id="E2-components-of-no-file",
+    ),
+    pytest.param(
+        "E2", context({"bom": None}, content=without_bom()), "bom.cdx.json can not be read", id="E2-none-at-all"
+    ),
     pytest.param("E2", context(content=with_bom(ReadFault.TOO_LARGE)), "can not be read: too-large", id="E2-too-large"),
     pytest.param("E2", context(content=with_bom(b"[]")), "imageCount 0, got 2", id="E2-a-list"),
     pytest.param("E2", context(content=with_bom(b'{"a": 1, "a": 2}')), "bom.cdx.json", id="E2-duplicate-key"),
@@ -151,7 +204,25 @@ CASES = [
         "attestedAt 2026-05-08T10:23:12Z, the predicate 2026-05-08T10:23:11Z",
         id="E5-time",
     ),
-    pytest.param("E5", context(pointer_name="sha256-00.yaml"), "file name", id="E5-file-name"),
+    pytest.param(
+        "E5",
+        context(pointer=Pointer(NAME, V3)),
+        "attestedAt none, the predicate 2026-05-08T10:23:11Z",
+        id="E5-no-time",
+    ),
+    *(
+        pytest.param("E5", context(pointer_name=name), f"file name sha256-{DIGEST.hex}.yaml, got ", id=f"E5-name-{n}")
+        for n, name in enumerate(
+            (
+                "sha256-00.yaml",
+                "x.yaml",
+                f"SHA256-{DIGEST.hex}.yaml",
+                f" sha256-{DIGEST.hex}.yaml",
+                f"sha256-{DIGEST.hex}.yml",
+                "h200-eks-ubuntu-training.yaml",
+            )
+        )
+    ),
     pytest.param("E6", context({"attestedAt": None}, pointer=None), "expected predicate.attestedAt", id="E6-none"),
     pytest.param(
         "E6",
@@ -176,7 +247,55 @@ CASES = [
         "gives no coordinate: intent",
         id="E8-no-coordinate",
     ),
-    pytest.param("E8", context({"criteriaMatch": {"matched": True}}), "criteriaMatch says ''", id="E8-rows-left-out"),
+    pytest.param(
+        "E8",
+        context({"criteriaMatch": {"matched": True}}),
+        "expected the rows service, accelerator, os, intent, platform, nodes in criteriaMatch, got 'none'",
+        id="E8-rows-left-out",
+    ),
+    pytest.param(
+        "E8",
+        context(rows(row("bogus", "mismatched"))),
+        "got 'service, accelerator, os, intent, platform, nodes, bogus'",
+        id="E8-one-row-more",
+    ),
+    pytest.param(
+        "E8",
+        context(rows(row("accelerator", "mismatched", "gb200", "gb200"), before=True)),
+        "got 'accelerator, service, accelerator",
+        id="E8-row-twice",
+    ),
+    pytest.param(
+        "E8",
+        context(rows(row("platform", "matched", "dynamo", "dynamo"))),
+        "criteriaMatch says recipeRequires 'dynamo' for platform, recipe and fingerprint give ''",
+        id="E8-invented-requirement",
+    ),
+    pytest.param(
+        "E8",
+        context(rows(row("nodes", "matched", "", "4096"))),
+        "criteriaMatch says fingerprintProvides '4096' for nodes, recipe and fingerprint give '4'",
+        id="E8-invented-capture",
+    ),
+    pytest.param(
+        "E8",
+        context(rows(row("accelerator", "mismatched", "h100", "h100"))),
+        "criteriaMatch says match 'mismatched' for accelerator, recipe and fingerprint give 'matched'",
+        id="E8-other-outcome",
+    ),
+    pytest.param("E8", context(rows(matched=False)), "criteriaMatch.matched says False", id="E8-other-total"),
+    pytest.param(
+        "E8",
+        generic("mismatched", matched=True),
+        "criteriaMatch.matched says True, recipe and fingerprint give False",
+        id="E8-older-total",
+    ),
+    pytest.param(
+        "E8",
+        generic("mismatched", matched=False, provides="gke"),
+        "criteriaMatch says fingerprintProvides 'gke' for service",
+        id="E8-older-capture",
+    ),
     pytest.param(
         "E9",
         context(statement=replace(context().statement, subjects=(Subject("a", "ab"), Subject("b", "cd")))),
@@ -224,7 +343,7 @@ def test_a_rule_speaks_for_its_break(rule: str, ctx: FindingContext, text: str) 
 
 @pytest.mark.parametrize(("rule", "ctx", "text"), CASES)
 def test_a_rule_that_is_taken_out_is_silent(rule: str, ctx: FindingContext, text: str) -> None:
-    others = [found for found in E_RULES if found[0] != rule]
+    others = [found for found in FINDING_RULES if found[0] != rule]
     assert rule not in {finding.rule for finding in find(ctx, others)}
 
 
@@ -232,8 +351,13 @@ def test_a_rule_that_is_taken_out_is_silent(rule: str, ctx: FindingContext, text
     "ctx",
     [
         pytest.param(context(pointer=None, pointer_name=""), id="no-pointer"),
-        pytest.param(context(pointer=Pointer(NAME, V3)), id="pointer-without-time"),
-        pytest.param(context(pointer_name="pointer.yaml"), id="pointer-under-another-name"),
+        pytest.param(context(pointer_name=""), id="pointer-of-no-file"),
+        pytest.param(context(pointer_name="pointer.yaml"), id="pointer-as-produced"),
+        pytest.param(context(pointer_name=f"{NAME}.yaml"), id="pointer-before-its-place"),
+        pytest.param(unsigned(type="https://in-toto.io/Statement/v0.1"), id="older-statement-type"),
+        pytest.param(generic("not-inferable", matched=True), id="not-inferable"),
+        pytest.param(generic("mismatched", matched=False), id="from-before-not-inferable"),
+        pytest.param(context(rows(row("platform", "matched", "any"))), id="any-is-no-requirement"),
         pytest.param(context(signature=None, signatures=0), id="unsigned"),
         pytest.param(context(recipe=None), id="recipe-not-read"),
         pytest.param(
@@ -257,6 +381,11 @@ def test_more_than_one_signature_fails_only_when_it_is_ambiguous() -> None:
     found = (Finding("E7", "c", "m"), Finding("E3", "c", "m"))
     assert failing(found, ambiguous=False) == found[1:]
     assert failing(found, ambiguous=True) == found
+
+
+def test_a_signature_without_weight_fails_nothing() -> None:
+    found = (Finding("S18", "c", "m"), Finding("S16", "c", "m"))
+    assert failing(found, ambiguous=False) == failing(found, ambiguous=True) == found[1:]
 
 
 def test_unset_times_of_a_report_claim_nothing() -> None:

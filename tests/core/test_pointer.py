@@ -59,6 +59,7 @@ SUFFIXED = "recipe: h100-aks-ubuntu-training-gpustack-operator-managed"
         pytest.param(pointer_text(schema="schemaVersion: 1.0"), id="schema-1.0"),
         pytest.param(pointer_text(oci='""', digest='""'), id="before-a-push"),
         pytest.param(pointer_text(entry="    signer:\n"), id="empty-signer-is-pending"),
+        pytest.param(pointer_text(entry="    signer: {}\n"), id="signer-without-any-key-is-pending"),
         pytest.param(pointer_text(entry="    fingerprint: {a: b}\n    phaseSummary: [x]\n"), id="older-keys"),
     ],
 )
@@ -90,7 +91,11 @@ def test_a_pointer_that_keeps_the_rules_is_accepted(data: bytes) -> None:
             "requires identity and issuer",
             id="signer-without-issuer",
         ),
-        pytest.param(pointer_text(entry="    signer: {}\n"), "requires identity and issuer", id="signer-without-both"),
+        pytest.param(
+            pointer_text(entry="    signer: {rekorLogIndex: 4}\n"),
+            "requires identity and issuer",
+            id="signer-without-both",
+        ),
         pytest.param(b"recipe: [", "pointer file is not valid YAML", id="broken-yaml"),
         pytest.param(b"", "unsupported pointer schemaVersion", id="empty-file"),
         pytest.param(b"- a\n", "pointer file is not valid YAML", id="a-list"),

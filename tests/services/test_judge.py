@@ -463,6 +463,75 @@ def test_a_signature_that_is_a_link_is_refused_not_taken_for_missing(tmp_path: P
     assert refused(judge_directory(directory)).step is StepName.SIGNATURE
 
 
+@pytest.mark.parametrize("root", [".", "summary-bundle"])
+def test_a_directory_where_the_signature_belongs_is_no_missing_signature(tmp_path: Path, root: str) -> None:
+    bundle = write(tmp_path / root, Sample().files())
+    (bundle / "attestation.intoto.jsonl").mkdir()
+    verdict = refused(judge_directory(tmp_path))
+    assert (verdict.step, verdict.cause.detail) == (
+        StepName.SIGNATURE,
+        "attestation.intoto.jsonl is no regular file: not-regular",
+    )
+    assert not verdict.report.pending
+
+
+@pytest.mark.parametrize(
+    ("predicate", "detail"),
+    [
+        pytest.param(
+            {"criteriaMatch": {"matched": True, "perDimension": [{}] * 200_000}},
+            "statement.intoto.json: statement: expected at most 200000 JSON tokens, got more",
+            id="too-many-tokens",
+        ),
+        pytest.param(
+            {"phases": {f"{n:x}": {} for n in range(1001)}},
+            "predicate: phases: expected at most 1000 items, got 1001",
+            id="too-many-phases",
+        ),
+    ],
+)
+@pytest.mark.parametrize("signature", ["none", "bad"])
+def test_an_unsigned_statement_that_would_cost_gigabytes_is_a_verdict(
+    tmp_path: Path, signature: str, predicate: dict[str, object], detail: str
+) -> None:
+    sample = Sample(predicate=predicate)
+    bad = SignatureRefused("S5", "S5_BASE64_NOT_CANONICAL", "expected canonical base64")
+    if signature == "bad":
+        verdict = judge_signed(tmp_path, sample, bad)
+    else:
+        verdict = judge_directory(write(tmp_path, sample.files()), strict=True)
+    step_3 = step(refused(verdict).report, StepName.PREDICATE)
+    assert (step_3.status, step_3.detail, verdict.report.exit) == (StepStatus.FAILED, detail, 2)
+
+
+@pytest.mark.parametrize(
+    ("files", "rule", "message"),
+    [
+        pytest.param(
+            lambda many: {"ctrf/deployment.json": many}, "E3", "ctrf/deployment.json: expected at most", id="report"
+        ),
+        pytest.param(lambda many: {"bom.cdx.json": many}, "E2", "bom.cdx.json: expected at most", id="bom"),
+    ],
+)
+def test_a_document_of_too_many_tokens_is_a_finding(
+    tmp_path: Path, files: Callable[[bytes], dict[str, bytes]], rule: str, message: str
+) -> None:
+    many = b'{"results":{"summary":{},"tests":[]},"x":[' + b"[]," * 250_000 + b"0]}"
+    content = {**Sample().files(), **files(many)}
+    findings = judge_directory(write(tmp_path, content)).report.findings
+    assert [found.message[: len(message)] for found in findings if found.rule == rule][-1] == message
+
+
+def test_a_signature_without_weight_is_evidence_with_a_finding(tmp_path: Path) -> None:
+    why = "S18_PULL_REQUEST: the certificate was issued to a run on pull_request"
+    verdict = judge_signed(tmp_path, Sample(), signed(predicate_of(Sample()), V3, weightless=why))
+    assert isinstance(verdict, Accepted)
+    assert [found.to_json() for found in verdict.report.findings] == [
+        {"rule": "S18", "code": "S18_CALLER_NOT_SIGNER", "message": why}
+    ]
+    assert (verdict.report.exit, verdict.run.weightless) == (0, why)
+
+
 def pointer_to(sample: Sample, **signer: object) -> Pointer:
     """A signed pointer to `DIGEST`."""
     claim = SignerClaim(**({"identity": OCTOCAT.identity, "issuer": OCTOCAT.issuer, "rekor_log_index": 42} | signer))
@@ -587,13 +656,32 @@ def worked_without_count_trouble() -> dict[str, bytes]:
     return Sample(recipe=WORKED_RECIPE, name="x", predicate={"criteriaMatch": rows}).files()
 
 
+def without_bom() -> dict[str, bytes]:
+    sample = Sample(predicate={"bom": {"format": "CycloneDX", "version": "1.6", "digest": "", "imageCount": 5}})
+    body = {path: data for path, data in sample.body().items() if path != "bom.cdx.json"}
+    manifest = manifest_of(body)
+    predicate = sample.predicate_of(body, manifest)
+    return {**body, "manifest.json": manifest, "statement.intoto.json": statement_of(predicate, V3, "r", "0" * 64)}
+
+
+def unsigned_statement(**changes: object) -> dict[str, bytes]:
+    """A bundle whose unsigned statement is changed around the predicate; None takes a key out."""
+    files = Sample().files()
+    document = {**json.loads(files["statement.intoto.json"]), **changes}
+    kept = {key: value for key, value in document.items() if value is not None}
+    return {**files, "statement.intoto.json": json.dumps(kept).encode()}
+
+
 BREAKS: dict[str, Callable[[], dict[str, bytes]]] = {
+    "S16-no-type": lambda: unsigned_statement(_type=None),
+    "S16-another-type": lambda: unsigned_statement(_type="evil"),
     "E1-duplicate": lambda: duplicate_in_manifest(Sample()),
     "E1-count": count_off,
     "E1-case": lambda: Sample(extra={"A.log": b"x", "a.log": b"x"}).files(),
     "E1-unicode": lambda: Sample(extra={"\u00e9.log": b"x", "e\u0301.log": b"x"}).files(),
     "E2-digest": lambda: Sample(predicate={"bom": {"digest": f"sha256:{'0' * 64}", "imageCount": 2}}).files(),
     "E2-count": lambda: Sample(bom=b'{"components": [1]}').files(),
+    "E2-no-file": without_bom,
     "E2-no-json": lambda: Sample(bom=b"{").files(),
     "E3-predicate": lambda: Sample(phases={"deployment": {"passed": 3}}).files(),
     "E3-summary": lambda: Sample(reports={"deployment": ctrf([check("a")], passed=2)}).files(),
@@ -616,6 +704,7 @@ BREAKS: dict[str, Callable[[], dict[str, bytes]]] = {
     ).files(),
     "E8-match": lambda: Sample(predicate={"criteriaMatch": criteria_match(accelerator="unknown")}).files(),
     "E8-mismatch-hidden": lambda: Sample(predicate={"fingerprint": fingerprint(accelerator="a100")}).files(),
+    "E9-no-subject": lambda: unsigned_statement(subject=None),
     "E9-report-without-phase": lambda: Sample(extra={"ctrf/other.json": b"{}"}).files(),
     "E10-backwards": lambda: Sample(reports={"deployment": ctrf([check("a")], stop=1)}).files(),
     "E10-future": lambda: Sample(reports={"deployment": ctrf([check("a")], stop=1778239999000)}).files(),
@@ -662,7 +751,7 @@ def test_e8_older_evidence_may_say_mismatched_for_a_service_that_can_not_be_infe
         name="h100-generic-ubuntu-training",
         predicate={
             "fingerprint": fingerprint("eks"),
-            "criteriaMatch": criteria_match("generic", service="mismatched"),
+            "criteriaMatch": criteria_match("generic", {"service": "eks"}, service="mismatched"),
         },
     )
     assert judge_directory(write(tmp_path, sample.files())).report.findings == ()
@@ -777,7 +866,7 @@ def provenance(*paths: str) -> dict[str, object]:
             Sample(
                 predicate={
                     "fingerprint": fingerprint(accelerator="a100"),
-                    "criteriaMatch": criteria_match(accelerator="mismatched"),
+                    "criteriaMatch": criteria_match(captured={"accelerator": "a100"}, accelerator="mismatched"),
                 }
             ),
             {},

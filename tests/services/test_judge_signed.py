@@ -9,7 +9,7 @@ from app.adapters.files import DirectoryReader
 from app.core.bundle import Accepted, Pins, RawSignature, Rejected, Verdict
 from app.core.report import CauseClass, InputKind, StepName
 from app.ports import JudgeJob
-from app.sandbox.identities import OCTOCAT
+from app.sandbox.identities import OCTOCAT, UAT_AWS, SandboxIdentity, caller_of, upstream_workflow
 from app.services.judge import JudgeService
 from tests.support.bundles import NAME, Sample, profiled, sha256, statement_of, write
 from tests.support.signatures import ARTIFACT, NOW, edited, minted, verifier
@@ -103,3 +103,29 @@ def test_foreign_signed_payloads_are_no_evidence(tmp_path: Path) -> None:
 def test_pins_are_held_against_the_certificate(tmp_path: Path, pins: Pins, exit_value: int) -> None:
     bundle = minted(statement=artifact_statement(Sample()))
     assert judge(write(tmp_path, Sample().files()), bundle, pins=pins).report.exit == exit_value
+
+
+@pytest.mark.parametrize(
+    ("identity", "why"),
+    [
+        pytest.param(
+            upstream_workflow(event="pull_request"),
+            "S18_PULL_REQUEST: the certificate was issued to a run on pull_request",
+            id="pull-request",
+        ),
+        pytest.param(
+            caller_of(UAT_AWS, "evil/repo"),
+            f"S18_OTHER_REPOSITORY: the certificate names {UAT_AWS.value}, "
+            "but a run of https://github.com/evil/repo asked for it",
+            id="called-by-another-repository",
+        ),
+    ],
+)
+def test_a_signature_for_somebody_else_is_evidence_and_a_finding(
+    tmp_path: Path, identity: SandboxIdentity, why: str
+) -> None:
+    bundle = minted(identity=identity, statement=artifact_statement(Sample()))
+    verdict = judge(write(tmp_path, Sample().files()), bundle)
+    assert isinstance(verdict, Accepted), verdict
+    assert [(found.rule, found.message) for found in verdict.report.findings] == [("S18", why)]
+    assert verdict.report.exit == 0

@@ -11,6 +11,7 @@ import pytest
 from app.adapters.files import DirectoryReader, PointerFiles
 from app.core.bundle import Pins, RawSignature, VerifiedSignature
 from app.core.cross_check import SignerClaim
+from app.core.documents import parse_time
 from app.core.errors import Category, FetchError, InputError, JudgeUnavailable, NotFoundError, PointerInvalid
 from app.core.pointer import Pointer, dump_pointer
 from app.core.refs import Digest, OciRef
@@ -19,7 +20,7 @@ from app.core.verdict_steps import process_exit
 from app.ports import Artifact, JudgeJob, Pulled, PullOptions
 from app.services.judge import JudgeService
 from app.services.verify import VerifyOptions, VerifyService
-from tests.support.bundles import NAME, V3, Sample, check, ctrf, write
+from tests.support.bundles import ATTESTED_AT, NAME, V3, Sample, check, ctrf, write
 from tests.support.verifiers import DIGEST, OCTOCAT, RECEIVED_AT, FakeVerifier, signed
 
 REFERENCE = f"ghcr.io/octocat/aicr-evidence@{DIGEST}"
@@ -80,6 +81,7 @@ def pointer_file(tmp_path: Path, **changes: object) -> str:
         oci="ghcr.io/octocat/aicr-evidence:v1",
         digest=str(DIGEST),
         signer=SignerClaim(OCTOCAT.identity, OCTOCAT.issuer, 42),
+        attested_at=parse_time(ATTESTED_AT),
     )
     path = tmp_path / "pointer.yaml"
     path.write_bytes(dump_pointer(replace(base, **changes)))  # type: ignore[arg-type]

@@ -107,8 +107,14 @@ def fingerprint(service: str = "eks", accelerator: str = "h100", os: str = "ubun
     }
 
 
-def criteria_match(requires_service: str = "eks", **match: str) -> dict[str, object]:
-    """Six rows for a recipe of `requires_service`/h100/ubuntu/training; `match` replaces single outcomes."""
+def criteria_match(
+    requires_service: str = "eks", captured: Mapping[str, str] | None = None, **match: str
+) -> dict[str, object]:
+    """Six rows for a recipe of `requires_service`/h100/ubuntu/training.
+
+    `captured` replaces what a cluster as required would show, `match` single outcomes.
+    """
+    shown = captured or {}
     rows = [
         ("service", requires_service, requires_service, "matched"),
         ("accelerator", "h100", "h100", "matched"),
@@ -121,7 +127,7 @@ def criteria_match(requires_service: str = "eks", **match: str) -> dict[str, obj
         {
             "dimension": name,
             **({"recipeRequires": requires} if requires else {}),
-            **({"fingerprintProvides": provides} if provides else {}),
+            **({"fingerprintProvides": shown.get(name, provides)} if shown.get(name, provides) else {}),
             "match": match.get(name, outcome),
         }
         for name, requires, provides, outcome in rows
