@@ -25,7 +25,7 @@ from app.core.remarks import (
     stale_digest,
 )
 from app.core.staleness import Standing, age_days, staleness_of, today
-from app.core.verdict import Bucket, ConfirmRule, RecipeInputs, Remark, SourceStanding, State
+from app.core.verdict import Bucket, ConfirmBy, ConfirmRule, RecipeInputs, Remark, SourceStanding, State
 
 _CLASS_ORDER = (SourceClass.FIRST_PARTY, SourceClass.COMMUNITY, SourceClass.PARTNER)
 
@@ -118,6 +118,7 @@ def _standing(
         remarks=_source_remarks(participant, neighbours.get(run.source_id, ()), around.version),
         speaks=participant.speaks,
         weightless=run.weightless,
+        voice=member.party if around.rule.by is ConfirmBy.PARTY else member.signer_key,
     )
 
 

@@ -222,6 +222,7 @@ class SourceStanding:
     remarks: tuple[Remark, ...]
     speaks: bool  # False when another ref of the same workflow is taken instead
     weightless: str = ""  # why this source's record has weight zero although the signer is listed (S18)
+    voice: str = ""  # as whom the rule in force counts it: equal for one signer, or for one party
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from app.core.asked import Asked
 from app.core.coordinate import KNOWN_VALUES, normalized
 from app.core.corroborate import corroborate
 from app.core.errors import InputError, NotFoundError
+from app.core.explain import missing_for
 from app.core.summary import line_at, next_change
 from app.core.verdict import (
     GRID_PHASES,
@@ -86,7 +87,7 @@ class Lens:
 
 @dataclass(frozen=True, slots=True)
 class RecipeView:
-    """A masked verdict, the grid that the lens chose, and the lens."""
+    """A masked verdict, the grid that the lens chose, and the lens; of a strict grid `missing` is its own."""
 
     verdict: RecipeVerdict
     grid: Grid
@@ -200,7 +201,10 @@ class RecipeReading:
             rule = replace(rule, by=lens.confirm_by)
         allowlist, earlier = self._lists(lens.as_of)
         verdict = corroborate(inputs, allowlist=allowlist, rule=rule, now=lens.as_of or now, earlier=earlier)
-        return RecipeView(masked_verdict(verdict, Masking(allowlist)), chosen_grid(verdict, lens), lens, rule)
+        grid = chosen_grid(verdict, lens)
+        if lens.aicr_version is not None:
+            verdict = replace(verdict, missing=missing_for(verdict, grid))
+        return RecipeView(masked_verdict(verdict, Masking(allowlist)), grid, lens, rule)
 
     def verdict(self, inputs: RecipeInputs) -> RecipeVerdict:
         """The exact verdict under what is in force now; for readers that need no mask."""
@@ -343,6 +347,7 @@ def _masked_standing(source: SourceStanding, masking: Masking) -> SourceStanding
         label=shown.label,
         party=masking.party(source.party, shown),
         signer_key=MASK.text(source.signer_key),
+        voice=MASK.text(source.voice),
         staleness=masked_reasons(source.staleness),
         remarks=masked_remarks(source.remarks),
     )

@@ -45,11 +45,30 @@ def test_a_verdict_shows_no_address_whatever_quotes_one(container: FakeContainer
     container.keep(make_run(person("dev-one")))
     container.keep(make_run(person("stranger"), weightless="claimed by someone@example.org"))
     shown = recipes(container).recipe(RECIPE).verdict
-    text = repr([(source.identity, source.party, source.remarks, source.signer_key) for source in shown.sources])
+    text = repr([(one.identity, one.party, one.remarks, one.signer_key, one.voice) for one in shown.sources])
     assert "dev-one@" not in text
     assert "stranger@" not in text
     assert "someone@" not in text
     assert "s…e@example.org" in text
+
+
+@pytest.mark.parametrize(
+    ("aicr_version", "missing"),
+    [
+        pytest.param(None, [], id="combined"),
+        pytest.param("v1.0.0", [("more-signers", 1)], id="v1.0.0"),
+        pytest.param("v2.0.0", [("failing", 2)], id="v2.0.0"),
+        pytest.param("v3.0.0", [("no-evidence", 2)], id="a-version-that-nobody-ran"),
+    ],
+)
+def test_what_is_missing_is_of_the_version_that_was_asked_for(
+    container: FakeContainer, aicr_version: str | None, missing: list[tuple[str, int]]
+) -> None:
+    container.keep(make_run(person("dev-one"), version="v1.0.0"))
+    container.keep(make_run(person("dev-two"), "failed", days=3, version="v2.0.0"))
+    container.keep(make_run(person("dev-two"), version="v4.0.0"))
+    view = recipes(container).recipe(RECIPE, Lens(aicr_version=aicr_version))
+    assert [(item.code, item.needed) for item in view.verdict.missing] == missing
 
 
 def test_the_default_lens_is_the_combined_grid_of_now(container: FakeContainer) -> None:

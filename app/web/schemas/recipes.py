@@ -173,7 +173,11 @@ class ViewOut(Schema):
 
 
 class RecipeOut(Schema):
-    """Everything that is said about one recipe; `rows` are those of the grid that `view` names."""
+    """Everything that is said about one recipe; `state`, `phaseStates` and `rows` are those of the grid of `view`.
+
+    `missing` is what that grid misses when a version was asked for, else what today's recipe does. Counts, sources and
+    remarks are the recipe's, whatever its version.
+    """
 
     recipe: str
     profile: str
