@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 
 from app.core.bundle import Run
 from app.core.explain import fewest_passes
-from app.core.staleness import Match, aged_from
-from app.core.staleness import match as matching
-from app.core.statement import RECIPE_EVIDENCE_V3
-from app.core.verdict import GRID_PHASES, RecipeVerdict, Staleness, State
+from app.core.latest import precedence
+from app.core.staleness import Standing, aged_from, staleness_of
+from app.core.verdict import GRID_PHASES, RecipeInputs, RecipeVerdict, Staleness, StaleReason, State
 
 LINE_FORM = 2
 """Grows when lines get another shape; a store whose lines have an older one makes them anew at the next start."""
@@ -97,33 +96,41 @@ def _ages_at_of(line: Mapping[str, object]) -> datetime | None:
     return datetime.fromisoformat(text) if isinstance(text, str) else None
 
 
-def state_at_ingest(run: Run, before: str | None, after: RecipeVerdict) -> dict[str, object]:
+def state_at_ingest(run: Run, before: str | None, after: RecipeVerdict, inputs: RecipeInputs) -> dict[str, object]:
     """What is kept beside a record for ever: the recipe's state around its ingest, and how current it was then.
 
-    `before` is None when the recipe was unknown; `commit` is the catalogue's, null without one. A record that is not
-    its source's newest was SUPERSEDED when it came.
+    `before` is None when the recipe was unknown; `after` is the verdict on `inputs`, which have the run; `commit` is
+    the catalogue's, null without one.
     """
     standing = next((s for s in after.sources if s.digest == run.digest and s.source_id == run.source_id), None)
-    codes = {reason.reason for reason in standing.staleness} if standing else _codes_of_unlisted(run, after)
+    reasons = standing.staleness if standing else _reasons_of_unlisted(run, after, inputs)
     return {
         "before": before,
         "after": after.state.value,
-        "staleness": sorted(code.value for code in codes),
+        "staleness": sorted(reason.reason.value for reason in reasons),
         "commit": None if after.catalogue is None else after.catalogue.commit,
     }
 
 
-def _codes_of_unlisted(run: Run, after: RecipeVerdict) -> set[Staleness]:
-    """Of a run that stands for no source: set aside, or older than what its source already had."""
-    codes = {Staleness.SUPERSEDED} if any(s.source_id == run.source_id for s in after.sources) else set()
-    catalogue = after.catalogue
-    match matching(run, None if catalogue is None or catalogue.retired else catalogue):
-        case Match.DRIFTED:
-            codes.add(Staleness.DRIFTED)
-        case Match.UNKNOWN:
-            codes.add(Staleness.UNKNOWN_CURRENT)
-        case Match.CURRENT:
-            pass
-    if run.predicate_type != RECIPE_EVIDENCE_V3:
-        codes.add(Staleness.LEGACY_PREDICATE)
-    return codes
+def _reasons_of_unlisted(run: Run, after: RecipeVerdict, inputs: RecipeInputs) -> tuple[StaleReason, ...]:
+    """Of a run that stands for no source (set aside, or older than what its source already had), as of its receipt."""
+    newest = max((one for one in inputs.runs if one.source_id == run.source_id), key=precedence, default=run)
+    removed = any(
+        reason.reason is Staleness.SIGNER_REMOVED
+        for source in after.sources
+        if source.source_id == run.source_id
+        for reason in source.staleness
+    )
+    return staleness_of(
+        run,
+        catalogue=inputs.catalogue,
+        now=run.received_at,
+        aged_after_days=after.rule.aged_after_days,
+        standing=Standing(
+            listed=not removed,
+            was_listed=removed,
+            superseded_by=newest if precedence(newest) > precedence(run) else None,
+            gone=run.digest in inputs.gone,
+            retracted=inputs.retracted.get((run.digest, run.source_id)),
+        ),
+    )

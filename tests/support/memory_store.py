@@ -66,7 +66,8 @@ class MemoryStore(MemoryReads, MemoryChanges):
             verdict = self._refresh(run.recipe, project)
             for other_recipe in sorted(others):
                 self._refresh(other_recipe, project)
-            state = state_at_ingest(run, None if before is None else str(before.verdict["state"]), verdict)
+            was = None if before is None else str(before.verdict["state"])
+            state = state_at_ingest(run, was, verdict, self._inputs(run.recipe, None))
             self._state.records[number] = (run, received.reference, state)
             self._append(
                 "evidence-received",

@@ -10,11 +10,13 @@ from sqlalchemy import Connection
 from app.adapters.db import events
 from app.adapters.db.allowlists import IN_FORCE
 from app.adapters.db.codec import check_lengths, text_sha256
+from app.adapters.db.inputs import recipe_inputs
 from app.adapters.db.projection import (
     Arrival,
     PartyOf,
     add_records,
     refresh,
+    restate,
     see_location,
     sharing_prints,
     summary_of,
@@ -104,10 +106,12 @@ class Keeping:
             see_location(
                 connection, run.digest.hex, self._received.reference, self._received.at, public=self._received.public
             )
-        verdict, after = refresh(connection, run.recipe, self._project)
+        inputs = recipe_inputs(connection, run.recipe)
+        verdict = self._project(inputs)
+        after = restate(connection, verdict)
         for other in sorted(others):
             refresh(connection, other, self._project)
-        state = state_at_ingest(run, None if before is None else str(before.verdict["state"]), verdict)
+        state = state_at_ingest(run, None if before is None else str(before.verdict["state"]), verdict, inputs)
         self._append(connection, seq, run, state)
         self._failpoint("db:row")
         return Kept(created=True, record=_record(connection, run), before=before, after=after)

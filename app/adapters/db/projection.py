@@ -94,13 +94,17 @@ def see_location(connection: Connection, digest: str, reference: str, at: dateti
     connection.execute(_sighting(connection.dialect.name), row)
 
 
-def refresh(connection: Connection, recipe: str, project: Project) -> tuple[RecipeVerdict, RecipeSummary]:
-    """Compute one recipe anew from its inputs and keep its line; the revision grows."""
-    verdict = project(recipe_inputs(connection, recipe))
+def refresh(connection: Connection, recipe: str, project: Project) -> None:
+    """Compute one recipe anew from its inputs and keep its line."""
+    restate(connection, project(recipe_inputs(connection, recipe)))
+
+
+def restate(connection: Connection, verdict: RecipeVerdict) -> RecipeSummary:
+    """Keep the line of a verdict; the recipe's revision grows."""
     summary = summarize(verdict)
-    row = {"recipe": recipe, "revision": 1, "summary": summary}
+    row = {"recipe": verdict.recipe, "revision": 1, "summary": summary}
     revision = connection.execute(_restating(connection.dialect.name), row).scalar_one()
-    return verdict, RecipeSummary(recipe, revision, summary)
+    return RecipeSummary(verdict.recipe, revision, summary)
 
 
 def summary_of(connection: Connection, recipe: str) -> RecipeSummary | None:
