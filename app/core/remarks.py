@@ -29,7 +29,7 @@ _RECORDED: Mapping[str, str] = {
     "overridden": "the checks ran with values that differ from what the recipe ships",
     "validator-mutable-tag": "a validator image is named by a tag that can change",
     "mismatched-hardware": "the cluster does not match the recipe's criteria",
-    "not-public": "the bundle could only be pulled with credentials",
+    "not-public": "the bundle was pulled with credentials when it came in",
     "personal-address": "the signature put an e-mail address into a public log",
     "below-floor": "a measured figure does not reach the catalogue's floor",
 }

@@ -67,8 +67,9 @@ def test_a_code_and_its_data_make_one_remark() -> None:
     assert [(one.code, one.data) for one in remarks] == [("overridden", {"paths": "a.b"})]
 
 
-def test_a_bundle_behind_credentials_is_not_public() -> None:
-    assert "not-public" in found(public=False)
+def test_a_bundle_that_came_in_with_credentials_is_remarked_as_just_that() -> None:
+    assert found(public=False)["not-public"].message == "the bundle was pulled with credentials when it came in"
+    assert "not-public" not in found(public=True)
 
 
 def test_weightless_records_say_why() -> None:
