@@ -9,7 +9,19 @@ import pytest
 from app.core.canonical import recipe_digests
 from app.core.coordinate import Criteria
 from app.core.identity import SignerIdentity
-from tests.support.runs import CHECK, GHO, OLDER, RECIPE, TODAY, allowlist_text, make_run, person, version, workflow
+from tests.support.runs import (
+    CHECK,
+    CRITERIA,
+    GHO,
+    OLDER,
+    RECIPE,
+    TODAY,
+    allowlist_text,
+    make_run,
+    person,
+    version,
+    workflow,
+)
 from tests.support.webapp import FakeContainer, client_of, make_container
 
 TEXT = b"""apiVersion: aicr.run/v1
@@ -308,7 +320,34 @@ def test_an_answer_without_a_fit_names_what_differs(container: FakeContainer, cl
     fill(container)
     found = client.get("/answer", params={"service": "gke", "accelerator": "h100", "os": "ubuntu"}).json()
     assert found["state"] is None
+    nearest = found["nearest"][0]
+    assert (nearest["backing"], nearest["staleness"]) == ("evidence", ["UNKNOWN_CURRENT", "AGED"])
     assert found["nearest"][0]["differs"] == [{"dimension": "os", "asked": "ubuntu", "recipe": "cos"}]
+
+
+def test_strangers_recipes_stay_a_number_in_an_answer(container: FakeContainer, client: httpx.Client) -> None:
+    fill(container)
+    for index in range(30):
+        criteria = replace(CRITERIA, platform=f"junk{index}")
+        container.keep(make_run(person("somebody"), criteria=criteria, digest=f"{index:064x}"))
+    found = client.get("/answer", params={"service": "eks", "accelerator": "h100"}).json()
+    assert [one["recipe"] for one in found["matches"]] == [RECIPE]
+    assert (found["state"], found["more"], found["unbacked"]) == ("CONFIRMED", 0, 30)
+
+
+def test_a_retired_recipe_answers_no_question(container: FakeContainer, client: httpx.Client) -> None:
+    fill(container)
+    ask, project = {"service": "eks", "accelerator": "h100"}, container.allowlist.project
+    container.store.put_catalogue([version(criteria=CRITERIA)], replace=False, project=project)
+    before = client.get("/answer", params=ask).json()
+    container.store.put_catalogue(
+        [version(recipe="h100-gke-cos-training", criteria=GKE)], replace=True, project=project
+    )
+    after = client.get("/answer", params=ask).json()
+    assert (before["state"], before["retired"]) == ("CONFIRMED", [])
+    assert (after["state"], after["matches"], after["retired"]) == (None, [], [RECIPE])
+    lines = {line["recipe"]: line["retired"] for line in client.get("/recipes").json()["items"]}
+    assert lines[RECIPE] is True
 
 
 @pytest.mark.parametrize(
