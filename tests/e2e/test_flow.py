@@ -188,7 +188,8 @@ def test_a_pointer_is_accepted_as_a_file_as_text_and_as_an_object(flow: Flow) ->
                     "oci": f"{flow.registry.host}/aicr/evidence",
                     "digest": str(flow.octocat.digest),
                     "predicateType": flow.bundle.predicate_type,
-                }
+                },
+                "attestedAt": flow.bundle.predicate["attestedAt"],
             }
         ],
     }
