@@ -295,6 +295,7 @@ def test_answer_names_the_recipe_and_its_command(container: FakeContainer, tmp_p
     assert (run.code, run.err) == (0, "")
     assert f"  {RECIPE}: CONTESTED; for today's recipe FAILING" in run.out
     assert "    use it: aicr recipe --service eks --accelerator h100" in run.out
+    assert "    mind: DRIFTED, AGED" in run.out
     other = cli("answer", "--service", "eks", "--accelerator", "gb200", "--os", "ubuntu", "--intent", "training")
     assert "nearest:" in other.out
     assert "    accelerator: asked gb200, the recipe is for h100" in other.out
