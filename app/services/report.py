@@ -155,6 +155,20 @@ class _Lists:
 
 
 @dataclass(frozen=True, slots=True)
+class _Lines:
+    """Every line as it reads from `since` until one of them changes by itself or the store's state does."""
+
+    revision: int
+    since: datetime
+    until: datetime | None
+    lines: tuple[Mapping[str, object], ...]
+
+    def hold(self, revision: int, now: datetime) -> bool:
+        """Whether this is still what a reader has to be told."""
+        return self.revision == revision and self.since <= now and (self.until is None or now < self.until)
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
     """An answer, and when one of the lines behind it changes by itself."""
 
@@ -171,6 +185,7 @@ class RecipeReading:
         self._allowlist = allowlist
         self._rule = rule
         self._known_lists: _Lists | None = None
+        self._known_lines: _Lines | None = None
         self._lock = threading.Lock()
 
     # --- one recipe --------------------------------------------------------------------------------
@@ -258,27 +273,36 @@ class RecipeReading:
 
     def recipes(self, where: RecipeFilter, *, after: str | None, limit: int) -> RecipeList:
         """A page of catalogue lines by name, each as of now."""
-        now = self._clock()
-        every = self._lines(now)
-        left = [line for line in every if where.admits(line) and (after is None or str(line["recipe"]) > after)]
+        every = self._lines()
+        left = [line for line in every.lines if where.admits(line) and (after is None or str(line["recipe"]) > after)]
         page = left[:limit]
         # A filter can admit a line later that it leaves out today, so the clock of every line counts.
         following = str(page[-1]["recipe"]) if len(left) > limit else None
-        return RecipeList(tuple(page), following, _first_change(every, now))
+        return RecipeList(tuple(page), following, every.until)
 
     def all_lines(self) -> tuple[Mapping[str, object], ...]:
         """Every known recipe's line as of now; what is kept of a verdict says how it reads, so none is computed."""
-        return self._lines(self._clock())
+        return self._lines().lines
 
-    def _lines(self, now: datetime) -> tuple[Mapping[str, object], ...]:
-        return tuple(line_at(summary.verdict, now) for summary in self._store.summaries())
+    def _lines(self) -> _Lines:
+        """Read and decoded once a state of the store, for all readers."""
+        now, revision = self._clock(), self._store.state_revision()
+        with self._lock:
+            known = self._known_lines
+        if known is not None and known.hold(revision, now):
+            return known
+        lines = tuple(line_at(summary.verdict, now) for summary in self._store.summaries())
+        until = min((at for line in lines if (at := next_change(line, now)) is not None), default=None)
+        found = _Lines(revision, now, until, lines)
+        with self._lock:
+            self._known_lines = found
+        return found
 
     def answer(self, asked: Asked) -> Answered:
         """Compare what was asked with every recipe; what was asked is kept nowhere."""
-        now = self._clock()
-        lines = self._lines(now)
-        candidates = [candidate for line in lines if (candidate := candidate_of(line)) is not None]
-        return Answered(answer(asked, candidates), _first_change(lines, now))
+        every = self._lines()
+        candidates = [candidate for line in every.lines if (candidate := candidate_of(line)) is not None]
+        return Answered(answer(asked, candidates), every.until)
 
     # --- the allowlist -----------------------------------------------------------------------------
 
@@ -355,10 +379,6 @@ def _masked_standing(source: SourceStanding, masking: Masking) -> SourceStanding
 
 def _among(wanted: str, values: object) -> bool:
     return isinstance(values, list | tuple) and wanted in values
-
-
-def _first_change(lines: Iterable[Mapping[str, object]], now: datetime) -> datetime | None:
-    return min((at for line in lines if (at := next_change(line, now)) is not None), default=None)
 
 
 def _before(past: Iterable[PastList], current: str) -> tuple[Allowlist, ...]:

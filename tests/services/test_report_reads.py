@@ -150,6 +150,30 @@ def test_no_list_and_no_answer_computes_a_verdict_however_many_lines_aged(
     assert computed == []
 
 
+def test_lines_are_read_once_a_state_and_never_when_they_no_longer_hold(
+    container: FakeContainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[int] = []
+    summaries = container.store.summaries
+    monkeypatch.setattr(container.store, "summaries", lambda: (loads.append(1), summaries())[1])
+    container.keep(make_run(person("dev-one"), days=30.5))
+    reading, start = recipes(container), container.clock.now
+
+    def told(after: float) -> tuple[object, int]:
+        container.clock.now = start + timedelta(days=after)
+        (line,) = reading.all_lines()
+        return line["staleness"], len(loads)
+
+    assert [told(0), told(0.25), told(0.49)] == [(["UNKNOWN_CURRENT"], 1)] * 3
+    assert [told(0.5), told(9)] == [(["UNKNOWN_CURRENT", "AGED"], 2)] * 2
+    assert told(0.25) == (["UNKNOWN_CURRENT"], 3)
+    container.keep(make_run(person("dev-one"), days=0))
+    assert told(0.25) == (["UNKNOWN_CURRENT"], 4)
+    assert told(9) == (["UNKNOWN_CURRENT"], 4)
+    container.allowlist.put(allowlist_text(person("dev-two")))
+    assert told(9) == (["UNKNOWN_CURRENT", "SIGNER_REMOVED"], 5)
+
+
 def test_a_page_of_records_is_of_a_bounded_number_of_recipes(
     container: FakeContainer, computed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
