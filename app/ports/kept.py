@@ -138,7 +138,8 @@ class KnownSource:
 class RecordFilter:
     """Filters of `GET /evidence`; None does not filter.
 
-    `source` is a slug or a canonical id; `since` (inclusive) and `until` (exclusive) are times of receipt.
+    `source` is a slug or a canonical id; `since` (inclusive) and `until` (exclusive) are times of receipt. In `party`
+    each `…` stands for any characters, as in a masked address; a store may find more than one party so, never fewer.
     """
 
     digest: str | None = None

@@ -94,6 +94,7 @@ def _version_of(entry: Entry, now: datetime) -> CatalogueVersion:
     recipe = Recipe.parse(entry.text)
     if not recipe.name:
         raise RecipeInvalid("the text gives no recipe name", hint="a resolved recipe has criteria")
+    _check_name(recipe.name)
     if entry.name and recipe.name != entry.name:
         raise RecipeInvalid(
             f"the text is the recipe {recipe.name!r}, expected {entry.name[:200]!r}",
@@ -119,7 +120,7 @@ def _version_of(entry: Entry, now: datetime) -> CatalogueVersion:
 def _check_name(name: str) -> None:
     """A name is one segment of a path, here and in the compatibility export (corroboration 2.4)."""
     if not 1 <= len(name) <= MAX_NAME_CHARS:
-        raise RecipeInvalid(f"expected a name of 1 to {MAX_NAME_CHARS} characters beside ready digests")
+        raise RecipeInvalid(f"expected a recipe name of 1 to {MAX_NAME_CHARS} characters, got {len(name)}")
     if name in {".", ".."} or not name.isprintable() or any(ch in name for ch in "/\\"):
         raise RecipeInvalid(f"expected a recipe name that is one path segment, got {name[:200]!r}")
 

@@ -132,20 +132,25 @@ class RecordReading:
     def records(self, where: RecordFilter, *, staleness: str | None, after: int | None, limit: int) -> RecordPage:
         """A page of records, newest first; `staleness` keeps those that have the reason (or `current`: none).
 
-        A page ends early, with a cursor, before it looks at more than `MAX_SCANNED` records or `MAX_RECIPES` recipes.
+        The party of `where` is what is shown of it, so that nothing hidden can be guessed by asking. A page ends early,
+        with a cursor, before it looks at more than `MAX_SCANNED` records or `MAX_RECIPES` recipes.
         """
         found: list[RecordView] = []
         changes: list[datetime] = []
         recipes: set[str] = set()
         scanned = 0
+        party, narrowed = where.party, self._narrowed(where)
 
         def page(following: int | None) -> RecordPage:
             return RecordPage(tuple(found), following, min(changes, default=None))
 
-        while True:
-            size = limit if staleness is None else min(max(limit, _AT_ONCE), MAX_SCANNED - scanned)
-            records, following = self._store.records(where, after=after, limit=size)
+        while narrowed is not None:
+            size = limit if staleness is None and party is None else min(max(limit, _AT_ONCE), MAX_SCANNED - scanned)
+            records, following = self._store.records(narrowed, after=after, limit=size)
             for record in records:
+                if party is not None and self._signer_of(record).party != party:
+                    after = record.id
+                    continue
                 recipes.add(record.run.recipe)
                 if len(recipes) > MAX_RECIPES:
                     return page(after)
@@ -159,6 +164,16 @@ class RecordReading:
             scanned += len(records)
             if following is None or scanned >= MAX_SCANNED:
                 return page(following)
+            after = following
+        return page(None)
+
+    def _narrowed(self, where: RecordFilter) -> RecordFilter | None:
+        """The filter for the store, which knows no labels; None when no party can be shown as the one asked for."""
+        if where.party is None:
+            return where
+        if any(entry.label == where.party for entry in self._allowlist.current().allowlist.entries):
+            return replace(where, party=None)
+        return where if MASK.text(where.party) == where.party else None
 
     def bundle(self, digest: Digest) -> BundleView:
         """A digest with all its records; raises `NotFoundError`."""
@@ -189,20 +204,23 @@ class RecordReading:
         return records
 
     def _view(self, record: Record) -> RecordView:
-        run = record.run
         standing = self._standings.standing(record)
         return RecordView(
             record=record,
-            signer=self._signer(
-                run.signer.issuer,
-                run.signer.identity,
-                source_class=record.source_class,
-                allowlisted=record.allowlisted,
-                party=record.party,
-            ),
+            signer=self._signer_of(record),
             remarks=masked_remarks(standing.remarks),
             staleness=masked_reasons(standing.staleness),
             next_change=standing.next_change,
+        )
+
+    def _signer_of(self, record: Record) -> SignerView:
+        signer = record.run.signer
+        return self._signer(
+            signer.issuer,
+            signer.identity,
+            source_class=record.source_class,
+            allowlisted=record.allowlisted,
+            party=record.party,
         )
 
     def _signer(self, issuer: str, identity: str, *, source_class: str, allowlisted: bool, party: str) -> SignerView:

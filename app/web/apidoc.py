@@ -21,6 +21,9 @@ difference.
 - `/predicate`, `/bundle`, `/files` and `/archive` are named by digest and immutable. Everything computed is `no-cache`
   with an `ETag` that changes exactly when the content does, ages included: ask again with `If-None-Match` and get 304.
 - `HEAD` works wherever `GET` does. A trailing slash is another path.
+- A query parameter that a route does not know, or that is there twice, is 400, so that a misspelt `dryRun` stores
+  nothing; `details.expected` names those it knows. An empty one is as if it was not there.
+- Times are written as RFC 3339 with `Z` or an offset, never as numbers.
 - `X-Request-Id` is echoed when it is a UUID and made otherwise; it is in every answer, in errors and in the log.
 - `X-RateLimit-Limit`, `-Remaining` and `-Reset` (unix seconds) stand in every answer but those of `/health`, `/ready`
   and `/metrics`, of whichever bucket is tighter: all requests of the process, or the `POST`s of one client.
@@ -29,6 +32,8 @@ difference.
   `/bundle` are exact, since they are what was signed.
 - `PUT` of the catalogue needs `Authorization: Bearer <token>` with the token of `AICR_EVIDENCE_CATALOGUE_TOKEN`; while
   that is unset, the route answers 403. The allowlist has no HTTP write.
+- `party` of `GET /evidence` takes what records show as `party`. A masked address stands for everybody who is shown so,
+  and the address itself finds nothing.
 - A body is at most `AICR_EVIDENCE_MAX_BODY_BYTES`, a bulk catalogue or a snapshot eight times that. Content codings are
   refused.
 
@@ -37,10 +42,10 @@ difference.
 _ERRORS = """\
 ## Errors
 
-Every error is this envelope; `details` is left out when it is empty. `details.hint` says what to do,
-`details.fields` names each wrong field, `details.reason` is a finer code where there is one. For `EVIDENCE_REFUSED`
-`details` has `step`, `code`, `cause` (`class`, `detail`, `httpStatus`, `hint`), `report`, and `attempt`, the path of
-the line that is kept about it.
+Every error is this envelope, also of what is no HTTP request; `details` is left out when it is empty. `details.hint`
+says what to do, `details.fields` names each wrong field, `details.reason` is a finer code where there is one. For
+`EVIDENCE_REFUSED` `details` has `step`, `code`, `cause` (`class`, `detail`, `httpStatus`, `hint`), `report`, and
+`attempt`, the path of the line that is kept about it.
 
 ```json
 {"code": "INVALID_REQUEST", "message": "…", "details": {}, "requestId": "0b0e6a4e-6c0e-4c86-9f0c-6f6d2b6a3f10",
@@ -93,7 +98,8 @@ def _route(route: RouteLine) -> str:
             parts.append(f"{head}:\n\n```json\n{answer.example}\n```\n")
         else:
             parts.append(f"{head}.\n")
-    errors = [f"{one.status} {one.meaning}" for one in route.answers if not one.status.startswith("2")]
+    parts += [f"**{one.status}** {one.meaning}.\n" for one in route.answers if one.status == "304"]
+    errors = [f"{one.status} {one.meaning}" for one in route.answers if one.status >= "400"]
     if errors:
         parts.append(f"Errors: {'; '.join(errors)}.\n")
     return "\n".join(parts)

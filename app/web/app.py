@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from anyio import CapacityLimiter
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -18,16 +18,13 @@ from app.services.catalogue import CatalogueService
 from app.services.records import RecordReading
 from app.services.report import RecipeReading
 from app.web import middleware, pages
+from app.web.addresses import known_address
 from app.web.api import allowlist, answer, attempts, evidence, recipes, system
-from app.web.bodies import invalid_fields
 from app.web.caching import TagCache
 from app.web.context import UNPACKING_AT_ONCE, Container, Context
 from app.web.limits import ClientBuckets, TokenBucket
 from app.web.problems import Answer, answer_of, problem_response
-
-BULK_FACTOR = 8
-"""A bulk catalogue may be this many times as large as any other body (`MAX_BODY_BYTES`)."""
-
+from app.web.wording import invalid_fields
 
 ROUTERS: Sequence[APIRouter] = (
     evidence.router,
@@ -65,7 +62,7 @@ def bare_app() -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     for router in ROUTERS:
-        app.include_router(router)
+        app.include_router(router, dependencies=[Depends(known_address)])
     return app
 
 
@@ -91,7 +88,6 @@ def _wrap(app: FastAPI, container: Container, monotonic: Callable[[], float]) ->
     everybody = RateLimit.parse(settings.rate_limit)
     client = RateLimit.parse(settings.rate_limit_client)
     app.add_middleware(middleware.HeadAsGet)
-    app.add_middleware(middleware.BodyLimit, max_bytes=settings.max_body_bytes * BULK_FACTOR)
     app.add_middleware(
         middleware.RateLimit,
         everybody=TokenBucket(everybody.per_second, everybody.burst) if everybody else None,
@@ -137,7 +133,7 @@ def _handle_errors(app: FastAPI) -> None:
 
 def _told(request: Request, answer: Answer) -> Response:
     """A page for who looks at pages, the envelope for everybody else."""
-    if request.url.path.startswith("/ui/"):
+    if request.url.path == "/docs" or request.url.path.startswith("/ui/"):
         return pages.error_page(request, answer)
     return problem_response(request, answer)
 

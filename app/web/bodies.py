@@ -8,7 +8,7 @@ import json
 from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from app.core.errors import Cancelled, InputError
@@ -16,7 +16,9 @@ from app.core.jsontext import parse_json
 from app.services.catalogue import Entry
 from app.services.ingest_types import IngestRequest
 from app.services.submission import pinned_reference, reference_of_pointer
+from app.web.instants import Instant
 from app.web.naming import camel
+from app.web.wording import invalid_fields
 
 READ_SECONDS = 30.0
 """How long a body may take to arrive; a drip of one byte a second ends here."""
@@ -48,10 +50,16 @@ class Body(BaseModel):
 BodyT = TypeVar("BodyT", bound=Body)
 
 
+def _object_or_text(value: object) -> object:
+    if value is None or isinstance(value, dict | str):
+        return value
+    raise ValueError("expected an object, or the text of a YAML file")
+
+
 class SubmissionBody(Body):
     """What `POST /evidence` and `POST /verify` take: one of the two keys."""
 
-    pointer: dict[str, Any] | str | None = Field(
+    pointer: Annotated[dict[str, Any] | str | None, BeforeValidator(_object_or_text)] = Field(
         None, description="a pointer, as an object or as the text of its YAML file"
     )
     bundle: str | None = Field(
@@ -78,7 +86,7 @@ class CatalogueBody(Body):
     digests: DigestsBody | None = None
     commit: Annotated[str, Field(max_length=64)] = ""
     ref: Annotated[str, Field(max_length=256)] = ""
-    time: AwareDatetime | None = None
+    time: Instant | None = None
     declared: dict[str, list[str]] | None = Field(None, description="checks that the recipe declares, by phase")
     floors: dict[str, str] | None = Field(None, description="least figures, by name")
 
@@ -109,7 +117,7 @@ class BulkBody(Body):
     recipes: Annotated[list[NamedCatalogueBody], Field(max_length=10_000)]
     commit: Annotated[str, Field(max_length=64)] = ""
     ref: Annotated[str, Field(max_length=256)] = ""
-    time: AwareDatetime | None = None
+    time: Instant | None = None
 
     def entries(self) -> list[Entry]:
         """Every recipe with what holds for all of them filled in."""
@@ -125,7 +133,14 @@ class BulkBody(Body):
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
-    """The whole body, at most `max_bytes` of it, within `READ_SECONDS`."""
+    """The whole body, at most `max_bytes` of it, within `READ_SECONDS`.
+
+    One that announces more is refused before a byte of it is read.
+    """
+    too_large = BodyTooLarge(f"expected a body of at most {max_bytes} bytes")
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced[:20]) > max_bytes:
+        raise too_large
     chunks: list[bytes] = []
     size = 0
     try:
@@ -133,7 +148,7 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
             async for chunk in request.stream():
                 size += len(chunk)
                 if size > max_bytes:
-                    raise BodyTooLarge(f"expected a body of at most {max_bytes} bytes")
+                    raise too_large
                 chunks.append(chunk)
     except TimeoutError as err:
         raise Cancelled(f"the body did not arrive within {READ_SECONDS:.0f} seconds") from err
@@ -166,17 +181,7 @@ def parse_body(model: type[BodyT], data: bytes) -> BodyT:
     try:
         return model.model_validate(document)
     except ValidationError as err:
-        raise invalid_fields(err.errors(include_url=False, include_input=False, include_context=False), "body") from err
-
-
-def invalid_fields(errors: list[Any], place: str) -> InputError:
-    """One error that names each wrong field; what was sent is not echoed."""
-    fields = [
-        {"field": ".".join(str(part) for part in error["loc"])[:200] or place, "message": str(error["msg"])[:300]}
-        for error in errors[:50]
-    ]
-    first = fields[0]
-    return InputError(f"{first['field']}: {first['message']}", details={"fields": fields})
+        raise invalid_fields(err.errors(include_url=False, include_input=False), "body") from err
 
 
 async def submission(

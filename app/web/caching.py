@@ -77,6 +77,16 @@ def conditional(request: Request, key: Hashable, render: Callable[[], Rendered])
     tag = etag_of(rendered.body, rendered.media_type)
     if rendered.cacheable:
         cache.put(key, tag, rendered.valid_until)
+    return _answer(rendered, tag, asked)
+
+
+def tagged(request: Request, body: bytes) -> Response:
+    """The same for JSON that is rendered anyway, since nothing cheaper says whether it changed."""
+    rendered = Rendered(body)
+    return _answer(rendered, etag_of(body, rendered.media_type), _asked(request))
+
+
+def _answer(rendered: Rendered, tag: str, asked: frozenset[str]) -> Response:
     if tag in asked or "*" in asked:
         return _not_modified(tag)
     headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept"}

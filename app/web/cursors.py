@@ -4,17 +4,22 @@ import base64
 import binascii
 import json
 
+from app.core.catalogue import MAX_NAME_CHARS
 from app.core.errors import InputError
+from app.web.addresses import is_text
 
 MAX_LIMIT = 500
 DEFAULT_LIMIT = 50
+
+MAX_CURSOR_CHARS = (MAX_NAME_CHARS * 6 + 64) * 4 // 3
+"""As long as a cursor can be: JSON takes up to six bytes a character of a name, Base64 a third more."""
 
 
 def encode(kind: str, position: int | str | None) -> str | None:
     """The cursor of the next page, None on the last one."""
     if position is None:
         return None
-    return base64.urlsafe_b64encode(json.dumps([kind, position]).encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(json.dumps([kind, position], ensure_ascii=False).encode()).decode().rstrip("=")
 
 
 def decode_number(kind: str, cursor: str | None) -> int | None:
@@ -43,7 +48,7 @@ def _decode(kind: str, cursor: str | None) -> int | str | None:
     if not isinstance(value, list) or len(value) != 2 or value[0] != kind:
         raise _foreign(kind)
     position = value[1]
-    if isinstance(position, bool) or not isinstance(position, int | str):
+    if isinstance(position, bool) or not isinstance(position, int | str) or not is_text(str(position)):
         raise _foreign(kind)
     return position
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from app.core.refs import Digest
 from app.services.report import NOT_PROVEN, VERIFIED
+from app.web.bodies import YAML_TYPES
 from app.web.links import bundle_links, recipe_links, record_links, source_links
 
 DIGEST = "sha256:1f0c0ffee0000000000000000000000000000000000000000000000000000001"
@@ -238,7 +239,7 @@ _ATTEMPT = {
     "count": 2,
     "source": "",
     "recipe": "",
-    "links": {"self": "/attempts/41", "evidence": f"/evidence/{DIGEST}"},
+    "links": {"self": "/attempts/41"},
 }
 _ENTRY = {"class": "community", "label": "", "issuer": ISSUER, "source": SOURCE, "identityPattern": ""}
 _SOURCE = {
@@ -311,7 +312,8 @@ class RouteDoc:
     """What the contract says of one operation beside its signature.
 
     `bodies` maps media types to what is sent, `answer` is the example of the successful status, `raw` names the media
-    types of answers that are bytes, `errors` the codes it can answer with beside those of every route.
+    types of answers that are bytes, `errors` the codes it can answer with beside those of every route, `tagged` whether
+    it has an `ETag` and answers 304, `token` whether it wants the bearer token.
     """
 
     answer: object | None = None
@@ -319,31 +321,31 @@ class RouteDoc:
     bodies: Mapping[str, object] = field(default_factory=dict)
     raw: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
+    tagged: bool = False
+    token: bool = False
 
 
-_POST_ERRORS = (
-    "INVALID_REQUEST",
-    "REGISTRY_NOT_TRUSTED",
-    "PAYLOAD_TOO_LARGE",
-    "UNSUPPORTED_MEDIA_TYPE",
-    "SERVICE_UNAVAILABLE",
-)
-_PUSH_ERRORS = ("INVALID_REQUEST", "UNAUTHORIZED", "FORBIDDEN", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE")
-_SUBMIT_BODIES: Mapping[str, object] = {
-    "application/json": {"bundle": BUNDLE},
-    "application/yaml": POINTER,
-    "application/x-yaml": POINTER,
-}
+_BODY_ERRORS = ("CANCELED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE")
+_PUSH_ERRORS = (*_BODY_ERRORS, "UNAUTHORIZED", "FORBIDDEN")
+_POST_ERRORS = (*_BODY_ERRORS, "REGISTRY_NOT_TRUSTED", "JUDGE_CRASHED")
+
+
+def _yaml(example: str) -> Mapping[str, object]:
+    """A YAML body under each name that its media type has."""
+    return dict.fromkeys(sorted(YAML_TYPES), example)
+
+
+_SUBMIT_BODIES: Mapping[str, object] = {"application/json": {"bundle": BUNDLE}, **_yaml(POINTER)}
 
 ROUTES: Mapping[str, RouteDoc] = {
     "submit": RouteDoc(
         _SUBMISSION,
         also={200: "known already, or a dry run: the same body"},
         bodies=_SUBMIT_BODIES,
-        errors=(*_POST_ERRORS, "CONFLICT", "EVIDENCE_REFUSED", "JUDGE_CRASHED"),
+        errors=(*_POST_ERRORS, "CONFLICT", "EVIDENCE_REFUSED"),
     ),
-    "verify": RouteDoc(_REPORT, bodies=_SUBMIT_BODIES, raw=("text/markdown",), errors=(*_POST_ERRORS, "JUDGE_CRASHED")),
-    "list_evidence": RouteDoc({"items": [_RECORD], "next": None}, errors=("INVALID_REQUEST",)),
+    "verify": RouteDoc(_REPORT, bodies=_SUBMIT_BODIES, raw=("text/markdown",), errors=_POST_ERRORS),
+    "list_evidence": RouteDoc({"items": [_RECORD], "next": None}, tagged=True),
     "get_evidence": RouteDoc(
         {
             "digest": DIGEST,
@@ -353,25 +355,22 @@ ROUTES: Mapping[str, RouteDoc] = {
             "notProven": list(NOT_PROVEN),
             "links": dict(bundle_links(Digest.parse(DIGEST))),
         },
-        errors=("INVALID_REQUEST", "NOT_FOUND"),
+        errors=("NOT_FOUND",),
+        tagged=True,
     ),
-    "get_archive": RouteDoc(raw=("application/x-tar",), errors=("INVALID_REQUEST", "NOT_FOUND")),
-    "get_file": RouteDoc(raw=("application/octet-stream",), errors=("INVALID_REQUEST", "NOT_FOUND")),
-    "get_report": RouteDoc(
-        _REPORT, raw=("text/markdown",), errors=("INVALID_REQUEST", "NOT_FOUND", "SERVICE_UNAVAILABLE")
-    ),
-    "get_predicate": RouteDoc(raw=("application/vnd.in-toto+json",), errors=("INVALID_REQUEST", "NOT_FOUND")),
-    "get_bundle": RouteDoc(
-        raw=("application/vnd.dev.sigstore.bundle.v0.3+json",), errors=("INVALID_REQUEST", "NOT_FOUND")
-    ),
-    "list_attempts": RouteDoc({"items": [_ATTEMPT], "next": None}, errors=("INVALID_REQUEST",)),
-    "get_attempt": RouteDoc(_ATTEMPT, errors=("INVALID_REQUEST", "NOT_FOUND")),
-    "list_recipes": RouteDoc({"items": [_LINE], "next": None}, errors=("INVALID_REQUEST",)),
-    "get_recipe": RouteDoc(_VERDICT, errors=("INVALID_REQUEST", "NOT_FOUND")),
+    "get_archive": RouteDoc(raw=("application/x-tar",), errors=("NOT_FOUND",)),
+    "get_file": RouteDoc(raw=("application/octet-stream",), errors=("NOT_FOUND",)),
+    "get_report": RouteDoc(_REPORT, raw=("text/markdown",), errors=("NOT_FOUND",), tagged=True),
+    "get_predicate": RouteDoc(raw=("application/vnd.in-toto+json",), errors=("NOT_FOUND",)),
+    "get_bundle": RouteDoc(raw=("application/vnd.dev.sigstore.bundle.v0.3+json",), errors=("NOT_FOUND",)),
+    "list_attempts": RouteDoc({"items": [_ATTEMPT], "next": None}, tagged=True),
+    "get_attempt": RouteDoc(_ATTEMPT, errors=("NOT_FOUND",), tagged=True),
+    "list_recipes": RouteDoc({"items": [_LINE], "next": None}, tagged=True),
+    "get_recipe": RouteDoc(_VERDICT, errors=("NOT_FOUND",), tagged=True),
     "put_recipe": RouteDoc(
         _CATALOGUE,
         bodies={
-            "application/yaml": RECIPE_YAML,
+            **_yaml(RECIPE_YAML),
             "application/json": {
                 "digests": {"legacy": _CATALOGUE["legacy"], "contentOnly": _CATALOGUE["contentOnly"]},
                 "commit": "0123456789abcdef0123456789abcdef01234567",
@@ -382,6 +381,7 @@ ROUTES: Mapping[str, RouteDoc] = {
             },
         },
         errors=_PUSH_ERRORS,
+        token=True,
     ),
     "put_recipes": RouteDoc(
         {"received": 1, "changed": [RECIPE], "retired": []},
@@ -392,25 +392,26 @@ ROUTES: Mapping[str, RouteDoc] = {
             }
         },
         errors=_PUSH_ERRORS,
+        token=True,
     ),
-    "get_answer": RouteDoc(_ANSWER, errors=("INVALID_REQUEST",)),
+    "get_answer": RouteDoc(_ANSWER, tagged=True),
     "post_answer": RouteDoc(
         _ANSWER,
         bodies={
-            "application/yaml": _FINGERPRINT,
+            **_yaml(_FINGERPRINT),
             "application/json": {"criteria": {"service": "eks", "accelerator": "h100", "intent": "training"}},
         },
-        errors=("INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"),
+        errors=_BODY_ERRORS,
     ),
     "get_allowlist": RouteDoc(
-        {"sha256": LIST_SHA, "since": _NOW, "status": "ok", "problem": None, "entries": [_ENTRY]}
+        {"sha256": LIST_SHA, "since": _NOW, "status": "ok", "problem": None, "entries": [_ENTRY]}, tagged=True
     ),
     "list_allowlist_versions": RouteDoc(
         {"items": [{"sha256": LIST_SHA, "since": _NOW, "added": [_ENTRY], "removed": []}], "next": None},
-        errors=("INVALID_REQUEST",),
+        tagged=True,
     ),
-    "list_sources": RouteDoc({"items": [_SOURCE], "next": None}, errors=("INVALID_REQUEST",)),
-    "get_source": RouteDoc(_SOURCE, errors=("INVALID_REQUEST", "NOT_FOUND")),
+    "list_sources": RouteDoc({"items": [_SOURCE], "next": None}, tagged=True),
+    "get_source": RouteDoc(_SOURCE, errors=("NOT_FOUND",), tagged=True),
     "health": RouteDoc({"status": "healthy", "timestamp": _NOW}),
     "ready": RouteDoc(
         {
@@ -423,5 +424,8 @@ ROUTES: Mapping[str, RouteDoc] = {
 }
 """By operation id, which is the name of the route's function."""
 
-EVERY_ROUTE_ERRORS = ("RATE_LIMIT_EXCEEDED", "INTERNAL")
-SYSTEM_OPERATIONS = frozenset({"health", "ready"})
+EVERY_ROUTE_ERRORS = ("INVALID_REQUEST", "RATE_LIMIT_EXCEEDED", "INTERNAL", "SERVICE_UNAVAILABLE")
+PROBE_ERRORS = ("INVALID_REQUEST", "INTERNAL")
+"""Of the routes that a rate limit does not hold and that need no store to answer."""
+
+PROBES = frozenset({"health", "ready"})

@@ -44,6 +44,7 @@ def source_links(source: str) -> Mapping[str, str]:
     return {"self": path("sources", source), "evidence": "/evidence?" + urlencode({"source": source})}
 
 
-def attempt_links(attempt_id: int, digest: str) -> Mapping[str, str]:
-    """An attempt and the digest it was about."""
-    return {"self": path("attempts", str(attempt_id)), "evidence": path("evidence", digest)}
+def attempt_links(attempt_id: int, digest: str, *, accepted: bool) -> Mapping[str, str]:
+    """An attempt, and the evidence that came of it: what was refused is served nowhere."""
+    own = {"self": path("attempts", str(attempt_id))}
+    return {**own, "evidence": path("evidence", digest)} if accepted and digest else own

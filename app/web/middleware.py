@@ -1,14 +1,15 @@
-"""What happens around every request, outermost first: request id, log line, last resort, rate limit, body limit.
+"""What happens around every request, outermost first: request id, log line, last resort, rate limit.
 
 Each is one small ASGI layer, so that streams stay streams. The order is upstream's (corroboration 7.2); `create_app`
-puts them together. No address of a caller is ever logged, and no query text, since filters can hold addresses.
+puts them together. Bodies are bounded where they are read, by the limit of their route (`app.web.bodies`). No address
+of a caller is ever logged, and no query text, since filters can hold addresses.
 """
 
 import logging
 import math
 import traceback
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -28,10 +29,6 @@ STRICT_CSP = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-anc
 log = logging.getLogger("app.web.access")
 
 
-class BodyTooLarge(Exception):
-    """The body went over the limit while it was read; becomes 413."""
-
-
 class RequestId:
     """Echo a valid `X-Request-Id` or make one; it is in the response, in errors and in the log."""
 
@@ -49,15 +46,23 @@ class RequestId:
         async def tagged(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers["X-Request-Id"] = request_id
-                headers["X-API-Version"] = API_VERSION
-                headers["X-Content-Type-Options"] = "nosniff"
-                headers.setdefault("Content-Security-Policy", STRICT_CSP)
-                headers.setdefault("Referrer-Policy", "no-referrer")
-                headers.setdefault("X-Frame-Options", "DENY")
+                for name, value in standing_headers(request_id).items():
+                    headers.setdefault(name, value)
             await send(message)
 
         await self.app(scope, receive, tagged)
+
+
+def standing_headers(request_id: str) -> Mapping[str, str]:
+    """What every answer carries; a page has a policy of its own."""
+    return {
+        "X-Request-Id": request_id,
+        "X-API-Version": API_VERSION,
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": STRICT_CSP,
+        "Referrer-Policy": "no-referrer",
+        "X-Frame-Options": "DENY",
+    }
 
 
 class AccessLog:
@@ -121,9 +126,6 @@ class LastResort:
 
         try:
             await self.app(scope, receive, watched)
-        except BodyTooLarge:
-            if not started:
-                await _answer(Answer("PAYLOAD_TOO_LARGE", "the request body is over its limit"), scope, receive, send)
         except Exception as err:  # noqa: BLE001 - the last resort is for what nobody named
             frames = "".join(traceback.format_tb(err.__traceback__))
             log.error("unexpected %s %s\n%s", type(err).__qualname__, scope["state"]["request_id"], frames)  # noqa: TRY400
@@ -197,40 +199,6 @@ class RateLimit:
         if own is None or not shared.allowed or shared.remaining < own.remaining:
             return shared
         return own
-
-
-class BodyLimit:
-    """Refuse a body over `max_bytes` before it is read when its length is announced, while it is read otherwise."""
-
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
-        self.app = app
-        self.max_bytes = max_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        length = Headers(scope=scope).get("content-length", "")
-        if length.isdecimal() and int(length[:20]) > self.max_bytes:
-            message = f"expected a body of at most {self.max_bytes} bytes, got {length[:20]}"
-            await _answer(Answer("PAYLOAD_TOO_LARGE", message), scope, receive, send)
-            return
-        await self.app(scope, self._bounded(receive), send)
-
-    def _bounded(self, receive: Receive) -> Callable[[], Awaitable[Message]]:
-        got = 0
-
-        async def bounded() -> Message:
-            nonlocal got
-            message = await receive()
-            if message["type"] == "http.request":
-                got += len(message.get("body", b""))
-                if got > self.max_bytes:
-                    raise BodyTooLarge
-            return message
-
-        return bounded
 
 
 class HeadAsGet:

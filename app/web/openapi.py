@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from app.web.bodies import Body, BulkBody, CatalogueBody, SubmissionBody
-from app.web.examples import EVERY_ROUTE_ERRORS, ROUTES, SYSTEM_OPERATIONS, RouteDoc
+from app.web.examples import EVERY_ROUTE_ERRORS, PROBE_ERRORS, PROBES, ROUTES, RouteDoc
 from app.web.problems import PROBLEMS
 from app.web.schemas import ProblemOut
 
@@ -25,6 +25,7 @@ _BODY_MODELS: Mapping[str, type[Body]] = {
     "put_recipe": CatalogueBody,
     "put_recipes": BulkBody,
 }
+_TOKEN = "catalogueToken"
 _MEANINGS = {200: "the answer", 201: "stored", 304: "unchanged since the `ETag` in `If-None-Match`"}
 
 
@@ -49,6 +50,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
     models = [(ProblemOut, "serialization"), *((model, "validation") for model in _BODY_MODELS.values())]
     _, defined = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     components.update(defined["$defs"])
+    document["components"]["securitySchemes"] = {
+        _TOKEN: {"type": "http", "scheme": "bearer", "description": "a token of `AICR_EVIDENCE_CATALOGUE_TOKEN`"}
+    }
     for item in document["paths"].values():
         for operation in item.values():
             _complete(operation)
@@ -66,9 +70,12 @@ def _complete(operation: dict[str, Any]) -> None:
     _answer(answers[good], doc)
     for status, meaning in doc.also.items():
         answers[str(status)] = {**answers[good], "description": meaning}
-    errors = doc.errors if name in SYSTEM_OPERATIONS else (*doc.errors, *EVERY_ROUTE_ERRORS)
-    for code in errors:
+    if doc.tagged:
+        answers["304"] = {"description": _MEANINGS[304]}
+    for code in (*doc.errors, *(PROBE_ERRORS if name in PROBES else EVERY_ROUTE_ERRORS)):
         _error(answers, code)
+    if doc.token:
+        operation["security"] = [{_TOKEN: []}]
     if doc.bodies:
         operation["requestBody"] = {"required": True, "content": _bodies(name, doc)}
 
@@ -80,8 +87,14 @@ def _answer(answer: dict[str, Any], doc: RouteDoc) -> None:
     elif "application/json" in content:
         content["application/json"]["example"] = doc.answer
     for media_type in doc.raw:
-        binary = not media_type.startswith("text/")
-        content[media_type] = {"schema": {"type": "string", **({"format": "binary"} if binary else {})}}
+        content[media_type] = {"schema": _raw(media_type)}
+
+
+def _raw(media_type: str) -> dict[str, str]:
+    """What bytes of a media type are to a reader of the contract."""
+    if media_type.endswith("+json"):
+        return {"type": "object"}
+    return {"type": "string"} if media_type.startswith("text/") else {"type": "string", "format": "binary"}
 
 
 def _bodies(name: str, doc: RouteDoc) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from starlette.responses import RedirectResponse, Response
 from app.core.errors import NotFoundError
 from app.core.party import visible
 from app.core.verdict import GRID_PHASES, State
-from app.services.report import RecipeFilter
+from app.services.report import NOT_PROVEN, VERIFIED, RecipeFilter
 from app.web import presenting, schemas
 from app.web.api.parameters import RecipePath
 from app.web.caching import Rendered, conditional
@@ -135,7 +135,7 @@ class ErrorPage:
     hint: str
     code: str
     request_id: str
-    sandbox: bool = False
+    sandbox: bool
     json_twin: str = ""
 
 
@@ -148,7 +148,7 @@ class DocsPage:
     openapi: str
     routes: Sequence[object]
     codes: Sequence[object]
-    sandbox: bool = False
+    sandbox: bool
     json_twin: str = "/openapi.json"
 
 
@@ -171,6 +171,8 @@ def _environment() -> Environment:
     made.filters["block"] = _block
     made.filters["prose"] = _prose
     made.globals["style_version"] = _STYLE_VERSION
+    made.globals["verified"] = VERIFIED
+    made.globals["not_proven"] = NOT_PROVEN
     return made
 
 
@@ -210,19 +212,20 @@ def render(template: str, page: object) -> bytes:
 
 
 @router.get("/")
+@router.get("/ui")
 def home() -> Response:
     """The recipes are the front page."""
     return RedirectResponse("/ui/recipes", status_code=307, headers={"Cache-Control": "no-cache"})
 
 
 @router.get("/static/{name}")
-def static(request: Request, name: str) -> Response:
-    """The stylesheet and the icon; nothing else of the file system."""
+def static(name: str, v: Annotated[str, Query(max_length=64)] = "") -> Response:
+    """The stylesheet and the icon, nothing else of the file system; `v` is the version that a page asks for."""
     found = _STATIC.get(name)
     if found is None:
         raise NotFoundError(f"no file {name[:80]!r}")
     data, media_type = found
-    current = name == "style.css" and request.query_params.get("v") == _STYLE_VERSION
+    current = name == "style.css" and v == _STYLE_VERSION
     cache = "public, max-age=31536000, immutable" if current else "public, max-age=600"
     return Response(data, media_type=media_type, headers={"Cache-Control": cache})
 
@@ -232,14 +235,17 @@ def recipes_page(request: Request, query: Annotated[RecipesQuery, Query()]) -> R
     """The verdict table."""
     here = context(request)
     where, filters = query.where(), query.parameters()
+    limit = query.limit if "limit" in query.model_fields_set else PAGE_SIZE
+    chosen = {**filters, **({"limit": str(limit)} if limit != PAGE_SIZE else {})}
 
     def draw() -> Rendered:
-        found = here.recipes.recipes(where, after=decode_text("recipes", query.cursor), limit=PAGE_SIZE)
+        found = here.recipes.recipes(where, after=decode_text("recipes", query.cursor), limit=limit)
         every = here.recipes.all_lines()
         following = encode("recipes", found.next)
+        twin = {**filters, "limit": str(limit), **({"cursor": query.cursor} if query.cursor else {})}
         page = RecipesPage(
             title="Recipes",
-            json_twin="/recipes" + (f"?{urlencode(filters)}" if filters else ""),
+            json_twin="/recipes?" + urlencode(twin),
             sandbox=here.container.settings.sandbox,
             items=[presenting.recipe_line(line) for line in found.lines],
             shown=len(found.lines),
@@ -248,7 +254,7 @@ def recipes_page(request: Request, query: Annotated[RecipesQuery, Query()]) -> R
             facets=_facets(every),
             where=where,
             filtered=bool(filters),
-            next_page="" if following is None else "/ui/recipes?" + urlencode({**filters, "cursor": following}),
+            next_page="" if following is None else "/ui/recipes?" + urlencode({**chosen, "cursor": following}),
         )
         return Rendered(render("recipes.html", page), _HTML, found.valid_until)
 
@@ -289,6 +295,7 @@ def error_page(request: Request, answer: Answer) -> Response:
         hint=hint if isinstance(hint, str) else "",
         code=answer.code,
         request_id=getattr(request.state, "request_id", ""),
+        sandbox=context(request).container.settings.sandbox,
     )
     headers = {**answer.headers, "Cache-Control": "no-store", "Content-Security-Policy": PAGE_CSP}
     return Response(render("error.html", page), status_code=answer.status, media_type=_HTML, headers=headers)
@@ -299,7 +306,14 @@ def docs_page(request: Request) -> Response:
 
     def draw() -> Rendered:
         document = reference(contract(request.app))
-        page = DocsPage("HTTP API", document.description, document.openapi, document.routes, document.codes)
+        page = DocsPage(
+            title="HTTP API",
+            description=document.description,
+            openapi=document.openapi,
+            routes=document.routes,
+            codes=document.codes,
+            sandbox=context(request).container.settings.sandbox,
+        )
         return Rendered(render("docs.html", page), _HTML)
 
     return _page(conditional(request, ("docs",), draw))

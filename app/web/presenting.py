@@ -253,9 +253,8 @@ def _match(item: Match) -> schemas.MatchOut:
 def attempt(item: Attempt) -> schemas.AttemptOut:
     """One attempt."""
     fields = {name: getattr(item, name) for name in schemas.AttemptOut.model_fields if name != "links"}
-    return schemas.AttemptOut.model_validate(
-        {**fields, "links": links.attempt_links(item.id, item.digest)}, by_name=True
-    )
+    found = links.attempt_links(item.id, item.digest, accepted=item.outcome == "accepted")
+    return schemas.AttemptOut.model_validate({**fields, "links": found}, by_name=True)
 
 
 def entry(item: AllowlistEntry) -> schemas.EntryOut:

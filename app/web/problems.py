@@ -199,15 +199,20 @@ def refused_answer(refused: Refused, details: Mapping[str, object]) -> Answer:
     return Answer("EVIDENCE_REFUSED", f"refused at {refused.step.value}: {refused.code}", details)
 
 
-def problem_response(request: Request, answer: Answer) -> JSONResponse:
-    """The envelope; never cached."""
-    now: datetime = request.app.state.clock()
+def envelope(answer: Answer, *, request_id: str, now: datetime) -> dict[str, object]:
+    """The body that every error has."""
     body: dict[str, object] = {"code": answer.code, "message": answer.message}
     if answer.details:
         body["details"] = dict(answer.details)
-    body["requestId"] = getattr(request.state, "request_id", "")
+    body["requestId"] = request_id
     body["timestamp"] = instant(now.replace(microsecond=0))
     body["retryable"] = PROBLEMS[answer.code].retryable
+    return body
+
+
+def problem_response(request: Request, answer: Answer) -> JSONResponse:
+    """The envelope as a response; never cached."""
+    body = envelope(answer, request_id=getattr(request.state, "request_id", ""), now=request.app.state.clock())
     headers = {"Cache-Control": "no-store", **answer.headers}
     return JSONResponse(body, status_code=answer.status, headers=headers)
 

@@ -1,18 +1,19 @@
 """Query parameters as models, one a list: JSON and page of a resource read the same one.
 
-An unknown parameter is ignored, as on every page of the web; an empty one is absent, since a form sends every field.
+An unknown parameter is refused (`app.web.addresses`); an empty one is absent, since a form sends every field.
 """
 
 from typing import Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.core.identity import SourceClass
 from app.core.refs import Digest
 from app.core.verdict import ConfirmBy, Staleness, State
 from app.ports import RecordFilter
 from app.services.report import Lens, RecipeFilter
-from app.web.cursors import DEFAULT_LIMIT, MAX_LIMIT
+from app.web.cursors import DEFAULT_LIMIT, MAX_CURSOR_CHARS, MAX_LIMIT
+from app.web.instants import Instant
 from app.web.naming import camel
 
 _MAX = 512
@@ -32,7 +33,7 @@ class Parameters(BaseModel):
 class ListQuery(Parameters):
     """Where a page of a list starts and how long it is."""
 
-    cursor: str | None = Field(None, max_length=_MAX, description="`next` of the page before")
+    cursor: str | None = Field(None, max_length=MAX_CURSOR_CHARS, description="`next` of the page before")
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="how many items a page has at most")
 
 
@@ -42,15 +43,17 @@ class EvidenceQuery(ListQuery):
     digest: str | None = Field(None, max_length=80)
     recipe: str | None = Field(None, max_length=_MAX)
     source: str | None = Field(None, max_length=64, description="slug or canonical id")
-    party: str | None = Field(None, max_length=_MAX)
+    party: str | None = Field(None, max_length=_MAX, description="as records show it, masked or by its label")
     source_class: SourceClass | None = Field(None, alias="class")
     predicate_type: str | None = Field(None, max_length=_MAX)
     aicr_version: str | None = Field(None, max_length=_MAX)
-    k8s: str | None = Field(None, max_length=128, description="the observed Kubernetes version, compared by its minor one")
+    k8s: str | None = Field(
+        None, max_length=128, description="the observed Kubernetes version, compared by its minor one"
+    )
     staleness: Staleness | Literal["current"] | None = Field(None, description="a reason, or `current` for none")
     outcome: Literal["passed", "failed"] | None = None
-    since: AwareDatetime | None = Field(None, description="received at or after")
-    until: AwareDatetime | None = Field(None, description="received before")
+    since: Instant | None = Field(None, description="received at or after")
+    until: Instant | None = Field(None, description="received before")
 
     def where(self) -> RecordFilter:
         """What the store filters by; raises `ReferenceInvalid` for a digest that is none."""
@@ -114,7 +117,7 @@ class LensQuery(Parameters):
     aicr_version: str | None = Field(None, max_length=_MAX, description="the strict grid of one AICR version")
     aicr_commit: str | None = Field(None, max_length=64, description="of builds that are no releases")
     k8s: str | None = Field(None, max_length=128, description="dims results on another Kubernetes; no state changes")
-    as_of: AwareDatetime | None = Field(None, description="what was known here then")
+    as_of: Instant | None = Field(None, description="what was known here then")
     confirm_by: ConfirmBy | None = Field(None, description="count signers or parties, instead of what the setting says")
 
     def lens(self) -> Lens:

@@ -622,6 +622,9 @@ class TestLists:
             make_run(2, OCTOCAT, exit=1),
             make_run(3, recipe=OTHER, aicr_version="v1.1.0"),
             make_run(4, OCTOCAT, predicate_type="https://aicr.run/x"),
+            pytest.param(RecordFilter(party="github:o…t"), [4, 2], id="party-as-it-is-shown"),
+            pytest.param(RecordFilter(party="github:oct_c…"), [], id="party-that-looks-like-a-pattern"),
+            pytest.param(RecordFilter(party="github:%"), [], id="party-that-is-a-pattern"),
         ):
             keep(store, run)
         found, following = store.records(where, after=None, limit=10)

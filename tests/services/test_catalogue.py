@@ -17,6 +17,11 @@ from tests.support.runs import NOW, verdict_of
 READY = Entry(name="ready", legacy="aa" * 32, content_only="bb" * 32)
 
 
+def _named(platform: str) -> bytes:
+    """A resolved recipe whose name ends with this platform."""
+    return RECIPE.replace(b"criteria:\n", f'criteria:\n    platform: "{platform}"\n'.encode(), 1)
+
+
 def service(store: MemoryStore) -> CatalogueService:
     return CatalogueService(
         store, lambda: NOW, lambda inputs: verdict_of((), recipe=inputs.recipe, catalogue=inputs.catalogue)
@@ -47,10 +52,15 @@ def test_a_profiled_recipe_keeps_its_selection() -> None:
         pytest.param(Entry(NAME), "as text, or both digests", id="nothing"),
         pytest.param(replace(READY, text=RECIPE), "as text, or both digests", id="text-and-digests"),
         pytest.param(replace(READY, legacy=""), "as text, or both digests", id="one-digest"),
-        pytest.param(replace(READY, name=""), "a name of 1 to 512", id="digests-without-a-name"),
+        pytest.param(
+            replace(READY, name=""), "a recipe name of 1 to 512 characters, got 0", id="digests-without-a-name"
+        ),
         pytest.param(replace(READY, name="../evil"), "one path segment", id="path"),
         pytest.param(replace(READY, name=".."), "one path segment", id="dots"),
         pytest.param(replace(READY, name="a\u202eb"), "one path segment", id="bidi"),
+        pytest.param(Entry("", _named("a/b")), "one path segment", id="path-from-the-text"),
+        pytest.param(Entry("", _named("a\\0b")), "one path segment", id="nul-from-the-text"),
+        pytest.param(Entry("", _named("x" * 513)), "1 to 512 characters", id="long-from-the-text"),
         pytest.param(Entry("x", b"kind: RecipeResult\n"), "gives no recipe name", id="no-criteria"),
         pytest.param(Entry("x", b"kind: RecipeMetadata\n"), "overlay", id="overlay"),
         pytest.param(Entry("x", b"\xff"), "x: ", id="not-text"),

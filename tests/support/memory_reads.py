@@ -1,5 +1,6 @@
 """The reading part of the in-memory store."""
 
+import re
 from dataclasses import replace
 from datetime import datetime
 
@@ -86,6 +87,10 @@ class MemoryReads(MemoryState):
         return tuple(self._summary(recipe) for recipe in sorted(self._state.lines))
 
 
+def _shown_as(party: str, shown: str) -> bool:
+    return re.fullmatch(".*".join(re.escape(part) for part in shown.split("…")), party, re.DOTALL) is not None
+
+
 def _matches(record: Record, where: RecordFilter) -> bool:
     run = record.run
     outcome = "passed" if run.exit == 0 else "failed"
@@ -94,7 +99,7 @@ def _matches(record: Record, where: RecordFilter) -> bool:
         digest in (None, run.digest.hex)
         and where.recipe in (None, run.recipe)
         and where.source in (None, run.source, run.source_id)
-        and where.party in (None, record.party)
+        and (where.party is None or _shown_as(record.party, where.party))
         and where.source_class in (None, record.source_class)
         and where.predicate_type in (None, run.predicate_type)
         and where.aicr_version in (None, run.aicr_version)

@@ -18,6 +18,7 @@ from app.core.errors import (
     ServiceError,
     StoreError,
 )
+from app.core.identity import SignerIdentity
 from app.core.refs import Digest
 from app.core.report import (
     CauseClass,
@@ -31,7 +32,7 @@ from app.core.report import (
     StepStatus,
 )
 from app.services.ingest_types import BODY_TOO_LARGE, IngestResult, Judged, Refused
-from tests.support.runs import CHECK, GHO, RECIPE, allowlist_text, make_run, person
+from tests.support.runs import CHECK, GHO, PATTERN, RECIPE, allowlist_text, make_run, person, workflow
 from tests.support.webapp import REGISTRY, FakeContainer
 
 ADDRESS = "dev-one@example.org"
@@ -191,7 +192,17 @@ def test_a_bad_body_is_refused_before_anything_is_asked(
         answer = client.post(path, content=body, headers={"Content-Type": kind} if kind else {})
         envelope = answer.json()
         assert (answer.status_code, envelope["code"], envelope["retryable"]) == (status, code, False)
+        assert status != 413 or envelope["message"] == "expected a body of at most 1048576 bytes"
     assert container.ingest.asked == []
+
+
+@pytest.mark.parametrize("pointer", [1, [1], True])
+def test_a_pointer_of_another_type_is_told_what_it_can_be(client: httpx.Client, pointer: object) -> None:
+    answer = client.post("/evidence", json={"pointer": pointer})
+    assert (answer.status_code, answer.json()["details"]["fields"]) == (
+        400,
+        [{"field": "pointer", "message": "expected an object, or the text of a YAML file"}],
+    )
 
 
 def test_a_compressed_body_is_not_unpacked(client: httpx.Client) -> None:
@@ -264,6 +275,7 @@ def test_a_dry_run_is_200_and_says_what_would_change(container: FakeContainer, c
     answer = client.post("/evidence?dryRun=true", json={"bundle": REFERENCE})
     assert (answer.status_code, answer.json()["state"]) == (200, {"before": None, "after": None})
     assert container.ingest.asked[0].dry_run
+    assert "location" not in answer.headers
 
 
 @pytest.mark.parametrize(
@@ -392,6 +404,37 @@ def test_records_are_filtered(
     container.keep(make_run(person("dev-two"), "failed", k8s="1.34"))
     names = {person(name).slug: name for name in ("dev-one", "dev-two")}
     assert [names[item["source"]] for item in client.get("/evidence", params=query).json()["items"]] == found
+
+
+@pytest.mark.parametrize(
+    ("party", "found"),
+    [
+        pytest.param("d…e@example.org", ["dime@example.org", "dune@example.org"], id="everybody-who-is-shown-so"),
+        pytest.param("dune@example.org", [], id="the-address-itself"),
+        pytest.param("d…n@example.org", [], id="hidden-by-a-label"),
+        pytest.param("lab-one", ["dawn@example.org"], id="label"),
+        pytest.param("dawn@example.org", [], id="the-address-behind-a-label"),
+        pytest.param("…", [], id="anybody"),
+        pytest.param("d%e@example.org", [], id="pattern"),
+        pytest.param("github:nvidia", [workflow().identity], id="account"),
+    ],
+)
+def test_a_party_is_asked_for_as_it_is_shown(
+    container: FakeContainer, client: httpx.Client, party: str, found: list[str]
+) -> None:
+    """A stranger can not find out an address by trying some."""
+    people = [SignerIdentity(GHO, f"{name}@example.org") for name in ("dune", "dime", "dawn")]
+    container.allowlist.put(allowlist_text(people[2], patterns=[PATTERN], labels={people[2].slug: "lab-one"}))
+    names = {signer.slug: signer.identity for signer in (*people, workflow())}
+    for day, signer in enumerate((*people, workflow())):
+        container.keep(make_run(signer, days=day + 1))
+    answer = client.get("/evidence", params={"party": party, "limit": 1}).json()
+    items, following = answer["items"], answer["next"]
+    while following is not None:
+        answer = client.get("/evidence", params={"party": party, "limit": 1, "cursor": following}).json()
+        items, following = items + answer["items"], answer["next"]
+    assert [names[item["source"]] for item in items] == found
+    assert {item["signer"]["party"] for item in items} <= {party}
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,36 @@ def test_attempts_are_listed_newest_first_and_masked(container: FakeContainer, c
     assert ([one["digest"][-1] for one in rest["items"]], rest["next"]) == (["1"], None)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "digest", "links"),
+    [
+        pytest.param("accepted", "ab" * 32, {"self", "evidence"}, id="accepted"),
+        pytest.param("refused", "ab" * 32, {"self"}, id="refused"),
+        pytest.param("no-verdict", "ab" * 32, {"self"}, id="no-verdict"),
+        pytest.param("no-verdict", "", {"self"}, id="no-digest"),
+    ],
+)
+def test_an_attempt_links_only_evidence_that_there_is(
+    container: FakeContainer, client: httpx.Client, outcome: str, digest: str, links: set[str]
+) -> None:
+    container.keep(make_run(person("dev-one"), digest="ab" * 32))
+    kept = container.store.record_attempt(attempt(7, outcome=outcome, digest=digest and f"sha256:{digest}"))
+    found = client.get(f"/attempts/{kept.id}").json()["links"]
+    assert set(found) == links
+    assert {client.get(link).status_code for link in found.values()} == {200}
+
+
+@pytest.mark.parametrize("path", ["/attempts", "/attempts/1", "/recipes", "/evidence", "/ui/recipes"])
+def test_any_representation_is_known_to_who_asks_for_a_star(
+    container: FakeContainer, client: httpx.Client, path: str
+) -> None:
+    container.store.record_attempt(attempt(7))
+    tag = client.get(path).headers["etag"]
+    for asked in ("*", f"W/{tag}", f'"other", {tag}'):
+        assert client.get(path, headers={"If-None-Match": asked}).status_code == 304
+    assert client.get(path, headers={"If-None-Match": tag.strip('"')}).status_code == 200
+
+
 def test_an_attempt_has_a_page_of_its_own_and_a_tag(container: FakeContainer, client: httpx.Client) -> None:
     kept = container.store.record_attempt(attempt(7))
     answer = client.get(f"/attempts/{kept.id}")

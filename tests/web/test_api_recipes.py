@@ -36,6 +36,7 @@ metadata:
   version: v1.0.0
 """
 TOKEN = {"Authorization": "Bearer push-me"}
+PUSHED = {"commit": "0123abc", "ref": "main", "time": "2026-06-19T10:00:00Z"}
 GKE = Criteria(service="gke", accelerator="h100", os="cos", intent="training")
 
 
@@ -72,6 +73,7 @@ def test_the_catalogue_lists_every_recipe_also_without_evidence(container: FakeC
         pytest.param("staleness=AGED", ["h100-gke-cos-training"], id="staleness"),
         pytest.param("class=first-party", [RECIPE], id="class"),
         pytest.param("q=KubeFlow", [RECIPE], id="part-of-the-name"),
+        pytest.param("accelerator=H100&service=EKS&platform=KubeFlow", [RECIPE], id="capitals"),
         pytest.param("service=&state=&q=", [RECIPE, "h100-gke-cos-training"], id="empty-is-absent"),
         pytest.param("accelerator=a100", [], id="nothing"),
     ],
@@ -234,6 +236,60 @@ def test_both_digests_are_computed_from_the_text(container: FakeContainer, clien
     )
 
 
+@pytest.mark.parametrize(
+    ("query", "extra", "status"),
+    [
+        pytest.param(PUSHED, {}, 200, id="query-alone"),
+        pytest.param({}, {"commit": "0123abc", "ref": "main", "time": "2026-06-19T12:00:00+02:00"}, 200, id="body"),
+        pytest.param(PUSHED, {"commit": "0123abc", "time": "2026-06-19T12:00:00+02:00"}, 200, id="the-same-in-both"),
+        pytest.param(PUSHED, {"commit": "4567def"}, 400, id="another-commit"),
+        pytest.param(PUSHED, {"ref": "dev"}, 400, id="another-ref"),
+        pytest.param(PUSHED, {"time": "2026-06-19T12:00:00Z"}, 400, id="another-time"),
+    ],
+)
+def test_where_a_json_push_comes_from_stands_in_query_or_body(
+    client: httpx.Client, query: dict[str, str], extra: dict[str, str], status: int
+) -> None:
+    body = {"digests": {"legacy": "aa" * 32, "contentOnly": "bb" * 32}, **extra}
+    answer = client.put("/recipes/some-recipe", json=body, params=query, headers=TOKEN)
+    assert answer.status_code == status, answer.text
+    if status == 400:
+        name = next(iter(extra))
+        assert answer.json()["message"] == f"{name}: expected the same in the query and in the body, got two values"
+        return
+    catalogue = client.get("/recipes/some-recipe").json()["catalogue"]
+    assert [catalogue[name] for name in ("commit", "ref", "at")] == ["0123abc", "main", "2026-06-19T10:00:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        pytest.param(
+            {"time": "9999-12-31T23:59:59-23:59"}, "time: expected a time within the years 1 to 9999", id="late"
+        ),
+        pytest.param({"time": 1}, "time: expected a date and time with Z or an offset", id="number"),
+        pytest.param({"digests": "x"}, "digests: expected an object", id="text-for-an-object"),
+        pytest.param({"declared": {"deployment": "x"}}, "declared.deployment: expected a list", id="text-for-a-list"),
+        pytest.param({"recipe": 1}, "recipe: expected text", id="number-for-a-text"),
+        pytest.param({"commit": "x" * 65}, "commit: expected at most 64 characters", id="long"),
+        pytest.param({"comit": "x"}, "comit: expected no such key", id="misspelt"),
+    ],
+)
+def test_a_wrong_field_of_a_push_is_told_in_its_words(
+    client: httpx.Client, body: dict[str, object], message: str
+) -> None:
+    answer = client.put("/recipes/some-recipe", json=body, headers=TOKEN)
+    bulk = client.put("/recipes", json={"recipes": [body]}, headers=TOKEN)
+    assert (answer.status_code, bulk.status_code) == (400, 400)
+    assert answer.json()["message"].startswith(message)
+    assert bulk.json()["message"].startswith(f"recipes.0.{message}")
+
+
+def test_a_bulk_item_that_is_no_object_is_told_so(client: httpx.Client) -> None:
+    answer = client.put("/recipes", json={"recipes": [1]}, headers=TOKEN)
+    assert answer.json()["message"] == "recipes.0: expected an object"
+
+
 def test_ready_digests_are_taken_as_they_are(client: httpx.Client) -> None:
     body = {
         "digests": {"legacy": "aa" * 32, "contentOnly": f"sha256:{'bb' * 32}"},
@@ -380,8 +436,24 @@ def test_a_posted_document_is_answered_and_named_values_win(
         pytest.param(b"hello: world", "application/yaml", 400, id="neither"),
         pytest.param(b"", "application/yaml", 400, id="empty"),
         pytest.param(b'{"criteria": []}', "application/json", 400, id="criteria-list"),
+        pytest.param(b'{"criteria": {"service": ["eks"]}}', "application/json", 400, id="dimension-list"),
+        pytest.param(b'{"criteria": {"service": {"value": "eks"}}}', "application/json", 400, id="dimension-object"),
+        pytest.param(
+            b'{"criteria": {"service": "eks", "os": ["ubuntu"]}}', "application/json", 400, id="one-dimension-list"
+        ),
+        pytest.param(b'{"criteria": {}}', "application/json", 400, id="no-criteria"),
+        pytest.param(b'{"criteria": {"service": "", "os": null}}', "application/json", 400, id="empty-criteria"),
+        pytest.param(b'{"criteria": {"service": "any"}}', "application/json", 400, id="any-says-nothing"),
+        pytest.param(b'{"criteria": {"servce": null}}', "application/json", 400, id="unknown-dimension"),
+        pytest.param(b'{"measurements": [1]}', "application/json", 400, id="measurements-of-numbers"),
+        pytest.param(b'{"measurements": []}', "application/json", 400, id="no-measurements"),
+        pytest.param(b'{"fingerprint": {}}', "application/json", 400, id="empty-fingerprint"),
+        pytest.param(b"fingerprint: {service: {value: [eks]}}", "application/yaml", 400, id="fingerprint-of-lists"),
         pytest.param(b"x", "text/csv", 415, id="media-type"),
     ],
 )
-def test_a_document_that_says_nothing_is_400(client: httpx.Client, body: bytes, kind: str, status: int) -> None:
+def test_a_document_that_says_nothing_is_400(
+    container: FakeContainer, client: httpx.Client, body: bytes, kind: str, status: int
+) -> None:
+    fill(container)
     assert client.post("/answer", content=body, headers={"Content-Type": kind}).status_code == status

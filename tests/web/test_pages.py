@@ -52,8 +52,9 @@ def fill(container: FakeContainer) -> None:
     container.keep(make_run(workflow(), "failed", criteria=Criteria("aks", "h100", "ubuntu", "training")))
 
 
-def test_the_root_leads_to_the_recipes(client: httpx.Client) -> None:
-    answer = client.get("/")
+@pytest.mark.parametrize("path", ["/", "/ui"])
+def test_the_root_leads_to_the_recipes(client: httpx.Client, path: str) -> None:
+    answer = client.get(path)
     assert (answer.status_code, answer.headers["location"]) == (307, "/ui/recipes")
 
 
@@ -72,7 +73,10 @@ def test_the_verdict_table_shows_every_recipe_with_words_for_states(
         assert text in found.shown
     assert "4 of 4 recipes" in found.shown
     assert RECIPE_PAGE in found.links
-    assert "/recipes" in found.links
+    assert "/recipes?limit=200" in found.links
+    data = client.get(f"/recipes/{RECIPE}").json()
+    for line in data["verified"] + data["notProven"]:
+        assert line in found.shown
 
 
 def test_filters_stand_in_the_url_and_in_the_form(container: FakeContainer, client: httpx.Client) -> None:
@@ -81,7 +85,7 @@ def test_filters_stand_in_the_url_and_in_the_form(container: FakeContainer, clie
     found = Page(answer.text)
     assert "1 of 4 recipes match the filter" in found.shown
     assert "<option selected>gke</option>" in answer.text
-    assert "/recipes?service=gke" in found.links
+    assert "/recipes?service=gke&limit=200" in found.links
     assert "No recipe matches" in page(client, "/ui/recipes?q=zzz").shown
 
 
@@ -92,6 +96,24 @@ def test_more_recipes_than_a_page_are_linked(container: FakeContainer, client: h
     following = next(link for link in first.links if "cursor=" in link)
     second = page(client, following)
     assert ("r000" in first.shown, "r204" in first.shown, "r204" in second.shown) == (True, False, True)
+
+
+@pytest.mark.parametrize(("query", "sizes"), [("", [200, 5]), ("?limit=90&q=r", [90, 90, 25])])
+def test_each_page_links_exactly_its_rows_as_json(
+    container: FakeContainer, client: httpx.Client, query: str, sizes: list[int]
+) -> None:
+    many = [version(recipe=f"r{number:03}") for number in range(205)]
+    container.store.put_catalogue(many, replace=False, project=container.allowlist.project)
+    found: list[int] = []
+    path: str | None = f"/ui/recipes{query}"
+    while path is not None:
+        drawn = page(client, path)
+        twin = next(link for link in drawn.links if link.startswith("/recipes?"))
+        names = [line["recipe"] for line in client.get(twin).json()["items"]]
+        assert names == [name for name in (f"r{number:03}" for number in range(205)) if name in drawn.shown]
+        found.append(len(names))
+        path = next((link for link in drawn.links if link.startswith("/ui/recipes?") and "cursor=" in link), None)
+    assert found == sizes
 
 
 def test_a_recipe_page_is_its_json_drawn(container: FakeContainer, client: httpx.Client) -> None:
@@ -117,6 +139,25 @@ def test_the_lens_of_a_recipe_page_stands_in_the_url(container: FakeContainer, c
     assert "at v1.0.0" in found.shown
     assert "<option selected>v1.0.0</option>" in answer.text
     assert "No run at this version" in page(client, f"{RECIPE_PAGE}?aicrVersion=v9").shown
+
+
+def test_the_form_of_a_recipe_page_keeps_the_whole_lens(container: FakeContainer, client: httpx.Client) -> None:
+    fill(container)
+    container.clock.now = container.clock.now.replace(day=22)
+    lens = "aicrVersion=v1.0.0&aicrCommit=0123abc&k8s=1.35&confirmBy=party&asOf=2026-06-21T02:00:00%2B02:00"
+    form = client.get(f"{RECIPE_PAGE}?{lens}").text.partition("<form")[2].partition("</form>")[0]
+    assert '<input name="asOf" value="2026-06-21T00:00:00Z"' in form
+    assert '<input name="aicrCommit" value="0123abc"' in form
+    assert '<input name="k8s" value="1.35"' in form
+    assert '<input name="asOf" value=""' in client.get(RECIPE_PAGE).text
+
+
+def test_any_is_what_a_recipe_leaves_open_and_all_is_no_filter(container: FakeContainer, client: httpx.Client) -> None:
+    fill(container)
+    text = client.get("/ui/recipes").text
+    assert '<select name="platform"><option value="">all</option><option>any</option><option>kubeflow</option>' in text
+    found = page(client, "/ui/recipes?platform=any")
+    assert "3 of 4 recipes match the filter" in found.shown
 
 
 def test_a_stale_digest_is_a_warning(container: FakeContainer, client: httpx.Client) -> None:
@@ -168,11 +209,16 @@ def test_errors_of_pages_are_pages(client: httpx.Client) -> None:
     assert page(client, "/ui/nothing/here", status=404).headings == [1]
 
 
+PAGES = (("/ui/recipes", 200), ("/docs", 200), ("/ui/recipes/unknown", 404), ("/docs?x=1", 400), ("/ui/x", 404))
+
+
 def test_the_sandbox_says_so_on_every_page() -> None:
     with client_of(make_container(sandbox=True)) as client:
-        assert "nothing here is real evidence" in page(client, "/ui/recipes").shown
+        for path, status in PAGES:
+            assert "nothing here is real evidence" in page(client, path, status).shown
     with client_of(make_container()) as client:
-        assert "real evidence" not in page(client, "/ui/recipes").shown
+        for path, status in PAGES:
+            assert "real evidence" not in page(client, path, status).shown
 
 
 def test_static_files_are_the_two_that_pages_use(client: httpx.Client) -> None:

@@ -1,5 +1,6 @@
 """Reading records: one, those of a digest, a page, the runs of a recipe."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -23,6 +24,7 @@ _RECORD_COLUMNS = (
     latest.c.record_id.label("latest_id"),
 )
 _CHUNK = 500  # how many ids one query names
+_LIKE_SPECIAL = re.compile(r"[%_\\]")
 
 _OF_RECORDS = {
     table: sa.select(table)
@@ -145,13 +147,14 @@ def _conditions(where: RecordFilter) -> list[ColumnElement[bool]]:
     equal = (
         (records.c.digest, None if where.digest is None else where.digest.removeprefix("sha256:")),
         (records.c.recipe, where.recipe),
-        (records.c.party, where.party),
         (sources.c.source_class, where.source_class),
         (records.c.predicate_type, where.predicate_type),
         (records.c.aicr_version, where.aicr_version),
         (records.c.k8s_minor, None if where.k8s is None else kubernetes_minor(where.k8s)),
     )
     conditions.extend(column == value for column, value in equal if value is not None)
+    if where.party is not None:
+        conditions.append(_party_is(where.party))
     if where.source is not None:
         conditions.append(source_is(records.c.source_id, where.source))
     if where.outcome is not None:
@@ -161,6 +164,14 @@ def _conditions(where: RecordFilter) -> list[ColumnElement[bool]]:
     if where.until is not None:
         conditions.append(records.c.received_at < where.until)
     return conditions
+
+
+def _party_is(shown: str) -> ColumnElement[bool]:
+    """A party as it is shown, where `…` hides any characters of an address."""
+    if "…" not in shown:
+        return records.c.party == shown
+    pattern = "%".join(_LIKE_SPECIAL.sub(r"\\\g<0>", part) for part in shown.split("…"))
+    return records.c.party.like(pattern, escape="\\")
 
 
 def source_is(column: "sa.Column[str]", source: str) -> ColumnElement[bool]:

@@ -1,5 +1,6 @@
 """`/answer`: is it confirmed on hardware like mine? What is posted is read, answered and forgotten."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -8,7 +9,7 @@ from starlette.responses import Response
 
 from app.core.asked import Asked, asked_by_criteria, asked_by_document
 from app.core.errors import DocumentInvalid
-from app.core.yamltext import load_text
+from app.core.yamltext import TextValue, load_text
 from app.web import bodies, presenting, schemas
 from app.web.caching import Rendered, conditional
 from app.web.context import context
@@ -57,6 +58,20 @@ def _asked(data: bytes, query: AnswerQuery, limit: int) -> Asked:
     if isinstance(document, dict) and set(document) == {"criteria"}:
         if not isinstance(criteria, dict):
             raise DocumentInvalid("criteria: expected a mapping of dimensions to values")
-        said = {key: value for key, value in criteria.items() if isinstance(value, str)}
-        return asked_by_criteria({**said, **query.named()})
-    return asked_by_document(document, query.named())
+        asked = asked_by_criteria({**_said(criteria), **query.named()})
+    else:
+        asked = asked_by_document(document, query.named())
+    if asked.profile_selection or any(asked.criteria.specific()):
+        return asked
+    raise DocumentInvalid(
+        "expected a document that says at least one dimension of the cluster, found none",
+        hint="name what is known beside it: ?service=eks&accelerator=h100",
+    )
+
+
+def _said(criteria: Mapping[str, TextValue]) -> dict[str, str]:
+    """Dimensions with a value; whatever is no text would be left out of the question without a word."""
+    wrong = [name for name, value in criteria.items() if not isinstance(value, str | None)]
+    if wrong:
+        raise DocumentInvalid(f"criteria.{wrong[0][:60]}: expected text")
+    return {name: value if isinstance(value, str) else "" for name, value in criteria.items()}

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from app.web import presenting, schemas
 from app.web.api.parameters import digest_of
-from app.web.caching import etag_of
+from app.web.caching import tagged
 from app.web.context import context
 from app.web.cursors import decode_number, encode
 from app.web.queries import AttemptsQuery
@@ -27,19 +27,10 @@ def list_attempts(request: Request, query: Annotated[AttemptsQuery, Query()]) ->
     page = schemas.Page[schemas.AttemptOut](
         items=[presenting.attempt(item) for item in items], next=encode("attempts", following)
     )
-    return _tagged(request, page.to_json())
+    return tagged(request, page.to_json())
 
 
 @router.get("/attempts/{attempt_id}", response_model=schemas.AttemptOut)
 def get_attempt(request: Request, attempt_id: Annotated[int, Path(ge=1, lt=1 << 63)]) -> Response:
     """One attempt."""
-    return _tagged(request, presenting.attempt(context(request).records.attempt(attempt_id)).to_json())
-
-
-def _tagged(request: Request, body: bytes) -> Response:
-    """Attempts move no revision: their tag comes from the body alone."""
-    tag = etag_of(body, "application/json")
-    headers = {"ETag": tag, "Cache-Control": "no-cache"}
-    if tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers)
-    return Response(body, media_type="application/json", headers=headers)
+    return tagged(request, presenting.attempt(context(request).records.attempt(attempt_id)).to_json())

@@ -40,7 +40,9 @@ async def submit(request: Request, dry_run: DryRun = False) -> Response:  # noqa
         return problem_response(request, refused_answer(result, presenting.refusal_details(result, masking)))
     status = 201 if isinstance(result, Stored) and result.created else 200
     body = presenting.stored(result) if isinstance(result, Stored) else presenting.judged(result)
-    headers = {"Cache-Control": "no-store", "Location": body.links["self"]}
+    headers = {"Cache-Control": "no-store"}
+    if isinstance(result, Stored):
+        headers["Location"] = body.links["self"]
     return Response(body.to_json(), status_code=status, media_type="application/json", headers=headers)
 
 

@@ -1,9 +1,10 @@
 """`/recipes`: the catalogue, one recipe's grid, and today's resolved recipes in (service 3)."""
 
-from typing import Annotated
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Request
-from pydantic import AwareDatetime
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -14,7 +15,10 @@ from app.web.api.parameters import RecipePath
 from app.web.caching import Rendered, conditional
 from app.web.context import context, require_token
 from app.web.cursors import decode_text, encode
+from app.web.instants import Instant
 from app.web.queries import LensQuery, RecipesQuery
+
+Said = TypeVar("Said", str, datetime | None)
 
 router = APIRouter(tags=["recipes"])
 
@@ -55,21 +59,30 @@ def get_recipe(request: Request, recipe: RecipePath, query: Annotated[LensQuery,
 async def put_recipe(
     request: Request,
     recipe: RecipePath,
-    commit: Annotated[str, Query(max_length=64)] = "",
-    ref: Annotated[str, Query(max_length=256)] = "",
-    time: Annotated[AwareDatetime | None, Query()] = None,
+    commit: Annotated[str, Query(max_length=64, description="which commit the recipe is of")] = "",
+    ref: Annotated[str, Query(max_length=256, description="and of which branch or tag")] = "",
+    time: Annotated[Instant | None, Query(description="when that was")] = None,
 ) -> Response:
-    """Today's version of one recipe: its resolved YAML, or JSON with the text or both digests. Needs the token."""
+    """Today's version of one recipe: its resolved YAML, or JSON with the text or both digests. Needs the token.
+
+    `commit`, `ref` and `time` stand in the query, in a JSON body, or in both when they say the same.
+    """
     here = context(request)
     require_token(request, here.container.settings.catalogue_token, _TOKEN)
     kind = bodies.media_type(request)
     data = await bodies.read_body(request, here.container.settings.max_body_bytes)
     if kind in bodies.YAML_TYPES:
-        entry = Entry(name=recipe, text=data, commit=commit, ref=ref, at=time)
+        entry = Entry(name=recipe, text=data)
     elif kind in bodies.JSON_TYPES:
         entry = bodies.parse_body(bodies.CatalogueBody, data).entry(recipe)
     else:
         raise bodies.unsupported(kind, bodies.YAML_TYPES | bodies.JSON_TYPES)
+    entry = replace(
+        entry,
+        commit=_said_once("commit", commit, entry.commit),
+        ref=_said_once("ref", ref, entry.ref),
+        at=_said_once("time", time, entry.at),
+    )
     pushed = await run_in_threadpool(here.catalogue.put, [entry], replace=False)
     version = pushed.versions[0]
     out = schemas.CataloguePut(
@@ -80,6 +93,13 @@ async def put_recipe(
         links=links.recipe_links(version.recipe),
     )
     return Response(out.to_json(), media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+def _said_once(name: str, query: Said, body: Said) -> Said:
+    """What query or body says; two that differ can not both be meant."""
+    if query and body and query != body:
+        raise InputError(f"{name}: expected the same in the query and in the body, got two values")
+    return body or query
 
 
 @router.put("/recipes", response_model=schemas.CatalogueBulk)
