@@ -29,7 +29,7 @@ _RECORDED: Mapping[str, str] = {
     "overridden": "the checks ran with values that differ from what the recipe ships",
     "validator-mutable-tag": "a validator image is named by a tag that can change",
     "mismatched-hardware": "the cluster does not match the recipe's criteria",
-    "not-public": "the bundle was pulled with credentials when it came in",
+    "not-public": "the bundle was only ever pulled with credentials",
     "personal-address": "the signature put an e-mail address into a public log",
     "below-floor": "a measured figure does not reach the catalogue's floor",
 }
@@ -42,8 +42,11 @@ _PRINTS: Mapping[str, str] = {
 }
 
 
-def run_remarks(run: Run, floors: Mapping[str, str] | None = None) -> tuple[Remark, ...]:
-    """What one run says about itself, sorted by code; `floors` are those of today's catalogue version."""
+def run_remarks(run: Run, floors: Mapping[str, str] | None = None, *, seen_public: bool = False) -> tuple[Remark, ...]:
+    """What one run says about itself, sorted by code.
+
+    `floors` are those of today's catalogue version; `seen_public`: its bundle was found elsewhere without credentials.
+    """
     found = {
         code: Remark(code, _RECORDED.get(code, f"noted when the bundle was judged: {code}")) for code in run.remarks
     }
@@ -65,7 +68,7 @@ def run_remarks(run: Run, floors: Mapping[str, str] | None = None) -> tuple[Rema
                 if row.match == "mismatched"
             },
         )
-    if not run.public:
+    if not run.public and not seen_public:
         found["not-public"] = Remark("not-public", _RECORDED["not-public"])
     if is_personal_address(run.signer.identity):
         found["personal-address"] = Remark("personal-address", _RECORDED["personal-address"])

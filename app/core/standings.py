@@ -115,18 +115,17 @@ def _standing(
                 retracted=around.inputs.retracted.get(key),
             ),
         ),
-        remarks=_source_remarks(participant, neighbours.get(run.source_id, ()), around.version),
+        remarks=_source_remarks(participant, neighbours.get(run.source_id, ()), around),
         speaks=participant.speaks,
         weightless=run.weightless,
         voice=member.party if around.rule.by is ConfirmBy.PARTY else member.signer_key,
     )
 
 
-def _source_remarks(
-    participant: Participant, neighbours: Sequence[str], version: CatalogueVersion | None
-) -> tuple[Remark, ...]:
+def _source_remarks(participant: Participant, neighbours: Sequence[str], around: Surroundings) -> tuple[Remark, ...]:
     member = participant.member
-    found = [*run_remarks(member.run, version.floors if version else None)]
+    floors = around.version.floors if around.version else None
+    found = [*run_remarks(member.run, floors, seen_public=member.run.digest in around.inputs.public)]
     if neighbours and member.listed and participant.speaks:
         found.append(same_party(neighbours))
     if member.original:

@@ -125,7 +125,8 @@ class RecipeInputs:
     says exactly how). `catalogue` oldest first; only its last version carries its text.
     `sightings` are other runs with a print of one of `runs`, of each source (and weightless or not) the one logged
     first. `claims` are the earliest record per source and identity under the name.
-    `gone` names digests of which no location is left; `retracted` maps (digest, source id) to the reason.
+    `gone` names digests of which no location is left, `public` those that came in with credentials and were found
+    somewhere without; `retracted` maps (digest, source id) to the reason.
     `run_counts` says how many runs a source id has on the recipe; count `runs` for an id that is not in it.
     `strangers_left_out` counts sources that no list ever had and of which nothing is here (`core.strangers.reduced`).
     """
@@ -135,6 +136,7 @@ class RecipeInputs:
     catalogue: tuple[CatalogueVersion, ...] = ()
     sightings: tuple[PrintSighting, ...] = ()
     gone: frozenset[Digest] = frozenset()
+    public: frozenset[Digest] = frozenset()
     retracted: Mapping[tuple[Digest, str], str] = field(default_factory=dict)
     run_counts: Mapping[str, int] = field(default_factory=dict)
     claims: tuple[NameClaim, ...] = ()

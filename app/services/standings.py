@@ -82,7 +82,8 @@ class RecordStandings:
         aged = aged_from(run.attested_at, self._recipes.rule.aged_after_days)
         changes = [at for at in (known.next_change, aged) if at is not None and at > now]
         version = today(known.catalogue)
-        remarks = run_remarks(run, version.floors if version else None)
+        seen_public = any(location.public for location in record.locations)
+        remarks = run_remarks(run, version.floors if version else None, seen_public=seen_public)
         return RecordStanding(remarks, reasons, min(changes, default=None))
 
     def _of(self, recipe: str) -> _Standings:

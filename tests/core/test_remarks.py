@@ -68,8 +68,10 @@ def test_a_code_and_its_data_make_one_remark() -> None:
 
 
 def test_a_bundle_that_came_in_with_credentials_is_remarked_as_just_that() -> None:
-    assert found(public=False)["not-public"].message == "the bundle was pulled with credentials when it came in"
+    assert found(public=False)["not-public"].message == "the bundle was only ever pulled with credentials"
     assert "not-public" not in found(public=True)
+    run = make_run(person("ann"), public=False)
+    assert "not-public" not in [one.code for one in run_remarks(run, seen_public=True)]
 
 
 def test_weightless_records_say_why() -> None:

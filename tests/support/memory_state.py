@@ -139,7 +139,14 @@ class MemoryState(MemoryAttempts):
         )
         everybody = strangers or as_of is not None
         thin = latest.reduced(inputs) if everybody else reduced(inputs, self._knows)
-        return replace(thin, gone=frozenset(run.digest for run in thin.runs if run.digest.hex in gone))
+        seen = {
+            digest for (digest, _), place in self._state.locations.items() if place.public and place.first_seen <= then
+        }
+        return replace(
+            thin,
+            gone=frozenset(run.digest for run in thin.runs if run.digest.hex in gone),
+            public=frozenset(run.digest for run in thin.runs if not run.public and run.digest.hex in seen),
+        )
 
     def _refresh(self, recipe: str, project: Project) -> Any:
         verdict = project(self._inputs(recipe, None))

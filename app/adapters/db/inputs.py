@@ -21,6 +21,7 @@ from app.adapters.db.tables import (
     catalogue_versions,
     disappearances,
     latest,
+    locations,
     name_claims,
     recipe_sources,
     recipe_state,
@@ -106,6 +107,9 @@ _WITHDRAWN = (
     .where(retractions.c.recipe == _OF_RECIPE)
     .order_by(retractions.c.seq)
 )
+_OPEN = sa.select(locations.c.digest).where(
+    locations.c.digest.in_(sa.bindparam("digests", expanding=True)), locations.c.public
+)
 _VANISHED_NOW = _VANISHED.where(disappearances.c.until.is_(None))
 _WITHDRAWN_NOW = _WITHDRAWN.where(retractions.c.until.is_(None))
 
@@ -156,6 +160,7 @@ def _inputs(
         catalogue=_catalogue(connection, recipe, None),
         sightings=_sightings(connection, runs, sighted),
         gone=_gone(connection, runs, None),
+        public=_public(connection, runs, None),
         retracted=_retracted(connection, recipe, None),
         run_counts={row.source_id: row.runs for row in connection.execute(_COUNTS, counted)},
         claims=earliest_claims(
@@ -183,6 +188,7 @@ def _past_inputs(connection: Connection, recipe: str, as_of: datetime) -> Recipe
         catalogue=catalogue,
         sightings=_sightings(connection, runs, _SIGHTED.where(records.c.received_at <= as_of)),
         gone=_gone(connection, runs, as_of),
+        public=_public(connection, runs, as_of),
         retracted=_retracted(connection, recipe, as_of),
         run_counts=dict(Counter(source_id for _, source_id in light)),
         claims=earliest_claims(claim_of(run) for run in light.values()),
@@ -225,6 +231,16 @@ def _gone(connection: Connection, runs: Sequence[Run], as_of: datetime | None) -
     digests = sorted({run.digest.hex for run in runs})
     found: set[str] = set()
     query = _VANISHED_NOW if as_of is None else _VANISHED.where(_in_force(disappearances, as_of))
+    for start in range(0, len(digests), _CHUNK):
+        found.update(connection.scalars(query, {"digests": digests[start : start + _CHUNK]}))
+    return frozenset(Digest(digest) for digest in found)
+
+
+def _public(connection: Connection, runs: Sequence[Run], as_of: datetime | None) -> frozenset[Digest]:
+    """Of the bundles that came in with credentials, those that were found at a place without."""
+    digests = sorted({run.digest.hex for run in runs if not run.public})
+    found: set[str] = set()
+    query = _OPEN if as_of is None else _OPEN.where(locations.c.first_seen <= as_of)
     for start in range(0, len(digests), _CHUNK):
         found.update(connection.scalars(query, {"digests": digests[start : start + _CHUNK]}))
     return frozenset(Digest(digest) for digest in found)
