@@ -119,7 +119,7 @@ class RecipeFilter:
             if wanted is not None and normalized(name, str(values.get(name) or "")) != normalized(name, wanted):
                 return False
         return (
-            (self.profile is None or self.profile in (line["profile"], line["profileSelection"]))
+            (self.profile is None or self.profile.lower() in _lowered(line["profile"], line["profileSelection"]))
             and (self.state is None or self.state == line["state"])
             and (self.staleness is None or _among(self.staleness, line["staleness"]))
             and (self.source_class is None or _among(self.source_class, line["classes"]))
@@ -375,6 +375,10 @@ def _masked_standing(source: SourceStanding, masking: Masking) -> SourceStanding
         staleness=masked_reasons(source.staleness),
         remarks=masked_remarks(source.remarks),
     )
+
+
+def _lowered(*texts: object) -> tuple[str, ...]:
+    return tuple(str(text).lower() for text in texts)
 
 
 def _among(wanted: str, values: object) -> bool:

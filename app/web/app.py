@@ -133,7 +133,7 @@ def _handle_errors(app: FastAPI) -> None:
 
 def _told(request: Request, answer: Answer) -> Response:
     """A page for who looks at pages, the envelope for everybody else."""
-    if request.url.path == "/docs" or request.url.path.startswith("/ui/"):
+    if request.url.path in {"/", "/ui", "/docs"} or request.url.path.startswith("/ui/"):
         return pages.error_page(request, answer)
     return problem_response(request, answer)
 

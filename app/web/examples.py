@@ -380,7 +380,7 @@ ROUTES: Mapping[str, RouteDoc] = {
                 "floors": {},
             },
         },
-        errors=_PUSH_ERRORS,
+        errors=(*_PUSH_ERRORS, "NOT_FOUND"),
         token=True,
     ),
     "put_recipes": RouteDoc(

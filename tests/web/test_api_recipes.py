@@ -85,6 +85,18 @@ def test_the_catalogue_is_filtered(
     assert [line["recipe"] for line in client.get(f"/recipes?{query}").json()["items"]] == found
 
 
+@pytest.mark.parametrize(
+    "profile", ["gpuStack=Operator", "gpustack-operator", "GPUSTACK=OPERATOR", "GpuStack-Operator"]
+)
+def test_a_profile_is_found_by_selection_or_segment_in_any_case(
+    container: FakeContainer, client: httpx.Client, profile: str
+) -> None:
+    container.keep(make_run(person("dev-one")))
+    container.keep(make_run(person("dev-one"), selection="gpuStack=Operator", days=2))
+    found = client.get("/recipes", params={"profile": profile}).json()["items"]
+    assert [line["recipe"] for line in found] == [f"{RECIPE}-gpustack-operator"]
+
+
 def test_the_catalogue_pages_by_name(container: FakeContainer, client: httpx.Client) -> None:
     fill(container)
     first = client.get("/recipes?limit=1").json()
