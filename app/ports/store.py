@@ -107,8 +107,7 @@ class EvidenceStore(Protocol):
         """What one recipe's verdict depends on; None for a recipe that nobody named (by then, with `as_of`).
 
         Of what has no weight only the newest run of each of `core.strangers.MAX_STRANGERS` sources is there, the other
-        sources as a number; with `strangers` everything, as a list asks that was never in force. A past time has
-        everything too.
+        sources as a number; with `strangers` everything of today, as a list asks that was never in force.
         """
 
     def inputs_with(self, run: Run, /) -> RecipeInputs:

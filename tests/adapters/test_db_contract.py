@@ -383,6 +383,9 @@ class TestInputs:
         assert not {stranger(number).slug for number in (0, 1, 2, 4, 5)} & there
         assert RULES.project(found) == RULES.project(whole) == RULES.project(everything)
         assert state(store) == "CONFIRMED"
+        then = store.inputs(RECIPE, as_of=at(35))
+        assert then == reduced(RecipeInputs(recipe=RECIPE, runs=tuple(runs[2:-2])), RULES.knows)
+        assert then.strangers_left_out == 5
 
     def test_a_stranger_that_a_list_takes_in_is_read_whole_from_then_on(self, store: EvidenceStore) -> None:
         """What it showed and claimed before it was known counts as if it had been listed from the start."""

@@ -137,8 +137,7 @@ class MemoryState(MemoryAttempts):
             retracted={(Digest(s["digest"]), s["source"]): s["reason"] for s in taken},
             run_counts=dict(Counter(run.source_id for run in mine)),
         )
-        everybody = strangers or as_of is not None
-        thin = latest.reduced(inputs) if everybody else reduced(inputs, self._knows)
+        thin = latest.reduced(inputs) if strangers else reduced(inputs, self._knows)
         seen = {
             digest for (digest, _), place in self._state.locations.items() if place.public and place.first_seen <= then
         }

@@ -1,10 +1,9 @@
 """What one recipe's verdict depends on, gathered: today from the maintained tables, or as it was at some time.
 
 Today costs a fixed number of queries over rows of this recipe's newest runs, of strangers over those that are shown
-(of the others one number is read, from an index); a past time reads its whole history.
+(of the others one number is read, from an index); a past time reads the whole history of those that have weight.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -97,6 +96,43 @@ _CLAIMED = (
     .join(sources, sources.c.id == records.c.source_id)
     .where(name_claims.c.recipe == _OF_RECIPE)
 )
+_BY_THEN = (records.c.recipe == _OF_RECIPE) & (records.c.received_at <= sa.bindparam("as_of"))
+_WEIGHTY = sources.c.known & (records.c.weightless == "")
+_PAST_WEIGHTY = sa.select(*RUN_COLUMNS).join(sources, sources.c.id == records.c.source_id).where(_BY_THEN, _WEIGHTY)
+_PAST_CROWD = (
+    sa.select(
+        records.c.id,
+        sa.func.row_number()
+        .over(
+            partition_by=(records.c.source_id, records.c.weightless != ""),
+            order_by=(records.c.attested_at.desc(), records.c.logged_at.desc(), records.c.digest.desc()),
+        )
+        .label("age"),
+    )
+    .join(sources, sources.c.id == records.c.source_id)
+    .where(_BY_THEN, sa.not_(_WEIGHTY))
+    .subquery()
+)
+_PAST_CROWD_SHOWN = (
+    sa.select(*RUN_COLUMNS)
+    .join(_PAST_CROWD, _PAST_CROWD.c.id == records.c.id)
+    .join(sources, sources.c.id == records.c.source_id)
+    .where(_PAST_CROWD.c.age == 1)
+    .order_by(
+        records.c.attested_at.desc(),
+        records.c.logged_at.desc(),
+        records.c.digest.desc(),
+        records.c.source_id.desc(),
+        (records.c.weightless != "").desc(),
+    )
+    .limit(MAX_STRANGERS)
+)
+_PAST_CROWD_COUNTED = sa.select(sa.func.count()).select_from(_PAST_CROWD).where(_PAST_CROWD.c.age == 1)
+_PAST_COUNTS = (
+    sa.select(records.c.source_id, sa.func.count().label("runs"))
+    .where(_BY_THEN, records.c.source_id.in_(sa.bindparam("source_ids", expanding=True)))
+    .group_by(records.c.source_id)
+)
 _SIGHTED_WEIGHTY = _SIGHTED.where(run_prints.c.weighs)
 _CLAIMED_WEIGHTY = _CLAIMED.where(name_claims.c.weighs)
 _VANISHED = sa.select(disappearances.c.digest).where(
@@ -170,28 +206,30 @@ def _inputs(
 
 
 def _past_inputs(connection: Connection, recipe: str, as_of: datetime) -> RecipeInputs | None:
-    query = (
-        sa.select(*RUN_COLUMNS)
-        .join(sources, sources.c.id == records.c.source_id)
-        .where(records.c.recipe == recipe, records.c.received_at <= as_of)
-    )
-    rows = {(Digest(row["digest"]), row["source_id"]): row for row in connection.execute(query).mappings()}
+    then = {"recipe": recipe, "as_of": as_of}
+    rows = list(connection.execute(_PAST_WEIGHTY, then).mappings())
+    crowd = connection.execute(_PAST_CROWD_SHOWN, then).mappings().all()
     catalogue = _catalogue(connection, recipe, as_of)
-    if not rows and not catalogue:
+    if not rows and not crowd and not catalogue:
         return None
-    light = {key: codec.run_of(row) for key, row in rows.items()}
-    newest = [rows[run.digest, run.source_id] for run in latest_runs(light.values())]
+    left_out = 0
+    if len(crowd) == MAX_STRANGERS:
+        left_out = int(connection.scalar(_PAST_CROWD_COUNTED, then) or 0) - MAX_STRANGERS
+    light = {(Digest(row["digest"]), row["source_id"]): (codec.run_of(row), row) for row in (*rows, *crowd)}
+    newest = [light[run.digest, run.source_id][1] for run in latest_runs(run for run, _ in light.values())]
     runs = complete(connection, newest)
+    counted = then | {"source_ids": sorted({run.source_id for run in runs})}
     return RecipeInputs(
         recipe=recipe,
         runs=latest_runs(runs),
         catalogue=catalogue,
-        sightings=_sightings(connection, runs, _SIGHTED.where(records.c.received_at <= as_of)),
+        sightings=_sightings(connection, runs, _SIGHTED_WEIGHTY.where(records.c.received_at <= as_of)),
         gone=_gone(connection, runs, as_of),
         public=_public(connection, runs, as_of),
         retracted=_retracted(connection, recipe, as_of),
-        run_counts=dict(Counter(source_id for _, source_id in light)),
-        claims=earliest_claims(claim_of(run) for run in light.values()),
+        run_counts={row.source_id: row.runs for row in connection.execute(_PAST_COUNTS, counted)},
+        claims=earliest_claims(claim_of(codec.run_of(row)) for row in rows),
+        strangers_left_out=left_out,
     )
 
 
