@@ -129,7 +129,7 @@ def branch_failure(run: Run, failed: Sequence[str]) -> Remark:
     """A run of a workflow's other ref that failed; it is shown and replaces nothing."""
     return Remark(
         BRANCH_FAILURE,
-        f"failed {_count(failed, 'check')} on another ref of a workflow whose main line speaks",
+        f"failed {_count(failed, 'check')} on a ref that does not speak for its workflow",
         {"digest": str(run.digest), "checks": _joined(failed)},
     )
 
