@@ -267,7 +267,7 @@ def credentials(settings: Settings) -> dict[str, RegistryLogin]:
         what = "expected UTF-8"
     except (InputError, NotFoundError) as err:
         what = err.message
-    raise InputError(f"REGISTRY_CREDENTIALS: {what}", hint="a JSON file: host -> {username, password}")
+    raise InputError(f"REGISTRY_CREDENTIALS: {what}", hint="a JSON file: host -> {user, password}")
 
 
 def _directory(path: str) -> None:

@@ -182,17 +182,13 @@ class IngestService:
 
     def _submit(self, request: IngestRequest, ref: OciRef, digest: Digest) -> IngestResult:
         self.gate.require(ref)
-        received = Received(
-            at=self.clock(),
-            reference=str(ref),
-            public=request.access is Access.ANONYMOUS,
-            pointer=request.pointer,
-        )
+        at = self.clock()
         pulling = PullTime(self.limits.pull_timeout_seconds, clock=self.monotonic)
-        options = PullOptions(timeout_seconds=self.limits.pull_timeout_seconds, access=request.access)
         keeping = not (request.dry_run or request.verify_only)
         try:
-            artifact = self.source.resolve(ref, options)
+            artifact, options = self._resolve(ref, request.access, pulling)
+            public = options.access is Access.ANONYMOUS
+            received = Received(at=at, reference=str(ref), public=public, pointer=request.pointer)
             if keeping and (known := self._already_kept(artifact, request, received)):
                 return known
             with ExitStack() as stack:
@@ -224,6 +220,17 @@ class IngestService:
             if err.retryable or err.code == BODY_TOO_LARGE:
                 raise
             return refused_by_registry(err, request, digest)
+
+    def _resolve(self, ref: OciRef, access: Access, pulling: PullTime) -> tuple[Artifact, PullOptions]:
+        """The artifact and how it is pulled: with logins only where they may be used and nobody gets it without."""
+        options = PullOptions(timeout_seconds=self.limits.pull_timeout_seconds)
+        try:
+            return self.source.resolve(ref, options), options
+        except FetchError as err:
+            if access is Access.ANONYMOUS or err.retryable:
+                raise
+        options = pulling.options(replace(options, access=access))
+        return self.source.resolve(ref, options), options
 
     def _require_room(self, run: Run, request: IngestRequest) -> None:
         """Refuse a stranger's new record beyond his quota, before anything of it is archived (trust 6).

@@ -32,6 +32,8 @@ difference.
   `/bundle` are exact, since they are what was signed.
 - `PUT` of the catalogue needs `Authorization: Bearer <token>` with the token of `AICR_EVIDENCE_CATALOGUE_TOKEN`; while
   that is unset, the route answers 403. The allowlist has no HTTP write.
+- `POST` needs no token. With one (the catalogue's or the administrators') a bundle is pulled with the logins of
+  `AICR_EVIDENCE_REGISTRY_CREDENTIALS`, never without; a wrong token is 401.
 - `party` of `GET /evidence` takes what records show as `party`. A masked address stands for everybody who is shown so,
   and the address itself finds nothing.
 - A body is at most `AICR_EVIDENCE_MAX_BODY_BYTES`, a bulk catalogue or a snapshot eight times that. Content codings are

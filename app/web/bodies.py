@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from app.core.errors import Cancelled, InputError
 from app.core.jsontext import parse_json
+from app.ports import Access
 from app.services.catalogue import Entry
 from app.services.ingest_types import IngestRequest
 from app.services.submission import pinned_reference, reference_of_pointer
@@ -185,7 +186,7 @@ def parse_body(model: type[BodyT], data: bytes) -> BodyT:
 
 
 async def submission(
-    request: Request, max_bytes: int, *, dry_run: bool = False, verify_only: bool = False
+    request: Request, max_bytes: int, *, access: Access, dry_run: bool = False, verify_only: bool = False
 ) -> IngestRequest:
     """The bundle that a `POST` names: JSON with one key, or a pointer file as it is."""
     kind = media_type(request)
@@ -193,14 +194,14 @@ async def submission(
         raise unsupported(kind, YAML_TYPES | JSON_TYPES)
     data = await read_body(request, max_bytes)
     if kind in YAML_TYPES:
-        return IngestRequest(reference_of_pointer(data), data, dry_run, verify_only)
+        return IngestRequest(reference_of_pointer(data), data, dry_run, verify_only, access)
     body = parse_body(SubmissionBody, data)
     match body.pointer, body.bundle:
         case None, str() as bundle:
-            return IngestRequest(pinned_reference(bundle), None, dry_run, verify_only)
+            return IngestRequest(pinned_reference(bundle), None, dry_run, verify_only, access)
         case (dict() | str()) as pointer, None:
             text = pointer.encode("utf-8", "surrogatepass") if isinstance(pointer, str) else _as_yaml(pointer)
-            return IngestRequest(reference_of_pointer(text), text, dry_run, verify_only)
+            return IngestRequest(reference_of_pointer(text), text, dry_run, verify_only, access)
         case _:
             raise InputError("expected one of the keys pointer and bundle")
 

@@ -18,7 +18,7 @@ from app.config import Settings
 from app.core.errors import ForbiddenError
 from app.core.refs import Digest
 from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
-from app.ports import BundleArchive, Clock, EvidenceStore, Judge
+from app.ports import Access, BundleArchive, Clock, EvidenceStore, Judge
 from app.services.catalogue import CatalogueService
 from app.services.ingest_types import IngestRequest, IngestResult
 from app.services.records import RecordReading
@@ -118,6 +118,22 @@ def require_token(request: Request, tokens: Sequence[SecretStr], setting: str) -
             code="FORBIDDEN",
             hint=f"set {setting} and restart the service",
         )
+    _compare(request, tokens)
+
+
+def access_of(request: Request) -> Access:
+    """Whether a bundle is pulled with this service's logins: for who shows a token, never for an anonymous caller.
+
+    Any token will do, the catalogue's (a CI job) or the administrators'; a wrong one is refused, not passed over.
+    """
+    if "authorization" not in request.headers:
+        return Access.ANONYMOUS
+    settings = context(request).container.settings
+    _compare(request, (*settings.catalogue_token, *settings.admin_token))
+    return Access.CREDENTIALED
+
+
+def _compare(request: Request, tokens: Sequence[SecretStr]) -> None:
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not given:
         raise ForbiddenError("expected a bearer token", hint="send `Authorization: Bearer <token>`")

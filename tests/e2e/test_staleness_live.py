@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -251,32 +250,6 @@ class TestRemarks:
         assert "below-floor" not in live.remarks(it, OCTOCAT)
         older = live.get(f"/evidence/{first}")["records"][0]["remarks"]
         assert "below-floor" in {remark["code"] for remark in older}
-
-    def test_a_bundle_that_could_only_be_pulled_with_credentials(self, live: Live) -> None:
-        it = recipe("r6")
-        produced = live.submit(Evidence(it, OCTOCAT))
-        container = live.service.container
-        (record,) = container.store.records_of(Digest.parse(produced["digest"]))
-        private = replace(
-            record.run,
-            digest=Digest("ab" * 32),
-            signature_sha256="cd" * 32,
-            attested_at=record.run.attested_at + timedelta(hours=1),
-            log=replace(record.run.log, index=record.run.log.index + 10_000),
-        )
-        container.store.keep(
-            private,
-            replace(_received(record), public=False),
-            project=container.allowlist.project,
-            classify=container.allowlist.classify,
-        )
-        assert "not-public" in live.remarks(it, OCTOCAT)
-
-
-def _received(record: Any) -> Any:
-    from app.ports import Received  # noqa: PLC0415 - one use
-
-    return Received(record.run.received_at, record.reference, public=True)
 
 
 FLEET = {"service": "lke", "accelerator": "h100", "intent": "training", "platform": "kubeflow"}

@@ -64,14 +64,21 @@ class Signing:
         return sign_statement(statement, token=self.server.token(identity), trust=trust)
 
     def publish(
-        self, bundle: ProducedBundle, host: str, identity: SandboxIdentity, *, tag: str = "one", rekor: str = "v2"
+        self,
+        bundle: ProducedBundle,
+        host: str,
+        identity: SandboxIdentity,
+        *,
+        tag: str = "one",
+        rekor: str = "v2",
+        registry: OciPublisher | None = None,
     ) -> Published:
         """Build, sign, push and attach, as a CI job does."""
         return publish(
             bundle,
             OciRef.parse(f"{host}/aicr/evidence:{tag}"),
             version=AICR_VERSION,
-            registry=publisher(host),
+            registry=registry or publisher(host),
             sign=lambda statement: self.sign(statement, identity, rekor=rekor),
         )
 
@@ -196,7 +203,7 @@ def in_past(days: float) -> datetime:
 
 @dataclass
 class StatusRegistry:
-    """Answers every request to `aicr/status-NNN` with that status; `aicr/silent` is never answered.
+    """Answers every request to `aicr/status-NNN` with that status; a path with `/silent/` is never answered.
 
     Counts what it was asked.
     """
@@ -223,6 +230,9 @@ class StatusRegistry:
                     self.send_header(name, value)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
+
+            def do_POST(self) -> None:
+                self.do_GET()
 
             def log_message(self, *_: object) -> None:
                 pass

@@ -31,6 +31,7 @@ from app.core.report import (
     StepName,
     StepStatus,
 )
+from app.ports import Access
 from app.services.ingest_types import BODY_TOO_LARGE, IngestResult, Judged, Refused
 from tests.support.runs import CHECK, GHO, PATTERN, RECIPE, allowlist_text, make_run, person, workflow
 from tests.support.webapp import REGISTRY, FakeContainer
@@ -129,6 +130,20 @@ def test_a_pointer_keeps_its_exact_text(container: FakeContainer, client: httpx.
     client.post("/evidence", content=body, headers={"Content-Type": kind})
     asked = container.ingest.asked[0]
     assert (str(asked.reference), asked.pointer, asked.dry_run) == (REFERENCE, POINTER.encode(), False)
+
+
+@pytest.mark.parametrize("path", ["/evidence", "/verify"])
+def test_logins_are_used_for_a_caller_with_a_token_only(
+    container: FakeContainer, client: httpx.Client, path: str
+) -> None:
+    container.ingest.results[REFERENCE] = refused()
+    client.post(path, json={"bundle": REFERENCE})
+    client.post(path, json={"bundle": REFERENCE}, headers={"Authorization": "Bearer push-me-too"})
+    assert [asked.access for asked in container.ingest.asked] == [Access.ANONYMOUS, Access.CREDENTIALED]
+    for wrong in ("Bearer other", "Basic cHVzaC1tZQ==", "push-me", ""):
+        answer = client.post(path, json={"bundle": REFERENCE}, headers={"Authorization": wrong})
+        assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED")
+    assert len(container.ingest.asked) == 2
 
 
 def test_a_pointer_object_is_read_as_its_file_would_be(container: FakeContainer, client: httpx.Client) -> None:

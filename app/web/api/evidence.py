@@ -13,7 +13,7 @@ from app.services.records import shown_report
 from app.web import bodies, presenting, schemas
 from app.web.api.parameters import DigestPath, SourcePath, digest_of
 from app.web.caching import IMMUTABLE, Rendered, conditional
-from app.web.context import context
+from app.web.context import access_of, context
 from app.web.cursors import decode_number, encode
 from app.web.files import archive_response, file_response
 from app.web.problems import problem_response, refused_answer
@@ -30,10 +30,11 @@ async def submit(request: Request, dry_run: DryRun = False) -> Response:  # noqa
     """Take a bundle in: fetched from its registry, judged, stored, corroborated.
 
     Anonymous: the signature is the authority. 201 also when recorded phases failed, since failures are evidence; 200
-    with the same body for the same digest and source.
+    with the same body for the same digest and source. Who shows a token may name a bundle that only this service's
+    logins can read.
     """
-    here = context(request)
-    asked = await bodies.submission(request, here.container.settings.max_body_bytes, dry_run=dry_run)
+    here, access = context(request), access_of(request)
+    asked = await bodies.submission(request, here.container.settings.max_body_bytes, access=access, dry_run=dry_run)
     result = await here.container.ingest.submit_async(asked)
     if isinstance(result, Refused):
         masking = Masking(here.container.allowlist.current().allowlist)
@@ -49,8 +50,8 @@ async def submit(request: Request, dry_run: DryRun = False) -> Response:  # noqa
 @router.post("/verify", response_model=dict[str, object])
 async def verify(request: Request, format: Format = "json") -> Response:  # noqa: A002 - the parameter's public name
     """Judge a bundle and answer with the report, whatever the verdict; nothing is stored."""
-    here = context(request)
-    asked = await bodies.submission(request, here.container.settings.max_body_bytes, verify_only=True)
+    here, access = context(request), access_of(request)
+    asked = await bodies.submission(request, here.container.settings.max_body_bytes, access=access, verify_only=True)
     result = await here.container.ingest.submit_async(asked)
     report = result.report if isinstance(result, Judged | Refused) else None
     if report is None:
