@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from app.adapters.oci.pack import describe_signature
+from app.adapters.oci.pack import describe_bundle, describe_signature
 from app.bench.figures import Bar, Figure, Outcome
 from app.bench.plan import Plan
-from app.bench.samples import Workbench, swollen, workbench
+from app.bench.samples import AICR_VERSION, Workbench, swollen, workbench
 from app.bench.services import write_allowlist
+from app.core.bundle import STATEMENT_FILE
 from app.core.errors import StoreError
 from app.core.refs import OciRef
 from app.sandbox.demo.service import ServiceProcess
@@ -30,6 +31,11 @@ _LARGE_SIGNATURE = b'{"a":"' + b"x" * (9 << 20) + b'"}'
 _MIB = 1 << 20
 NODES = b"apiVersion: aicr.run/v1\nkind: RecipeResult\nx: [" + b"[]," * (_MIB // 3 - 100) + b"]\n"
 TESTS = b'{"results":{"tests":[' + b'{"name":"a","status":"passed"},' * (9 * _MIB // 31) + b"{}]}}"
+_STATEMENT = (
+    b'{"_type":"https://in-toto.io/Statement/v1","predicateType":"https://aicr.run/recipe-evidence/v3","predicate":'
+)
+ROWS = _STATEMENT + b'{"criteriaMatch":{"perDimension":[' + b"{}," * (9 * _MIB // 3) + b"{}]}}}"
+PHASES = _STATEMENT + b'{"phases":{' + b",".join(b'"%07d":{}' % number for number in range(9 * _MIB // 13)) + b"}}}"
 _SLOW = frozenset({Hostility.DRIP, Hostility.RATE_LIMITED, Hostility.SERVER_ERROR})
 """Modes that cost time and no memory; waiting for their deadlines would say nothing here."""
 
@@ -104,6 +110,10 @@ def _heavy(bench: Workbench, source: SandboxRegistry) -> list[OciRef]:
         bundle = bench.sign_as(OCTOCAT, swollen(number, changes))
         signature = describe_signature(bundle.artifact.descriptor, bundle.signature)
         refs.append(source.seed("aicr/large", bundle.artifact, (signature,)))
+    for statement in (ROWS, PHASES):  # signed by nobody, so that the file itself is read
+        files = {**honest.bundle.files, STATEMENT_FILE: statement}
+        artifact = describe_bundle(files, predicate_type=honest.bundle.predicate_type, version=AICR_VERSION)
+        refs.append(source.seed("aicr/large", artifact, ()))
     return refs
 
 

@@ -9,6 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from app.adapters.oci.pack import describe_bundle
+from app.bench.memory import PHASES, ROWS
+from app.core.bundle import STATEMENT_FILE
+from app.sandbox.demo.samples import AICR_VERSION, Sample, build_bundle
 from app.sandbox.identities import DEV_TWO, OCTOCAT, PARTNER, UAT_AWS, UAT_GCP
 from app.sandbox.registry.modes import Behaviour, Hostility
 from tests.support.service import Service, Stage, in_parallel, open_stage, sized
@@ -71,6 +75,14 @@ def feed(stage: Stage, service: Service, numbers: Iterator[int], bundles: int) -
         assert {reply.status_code for reply in replies} == {201}
 
 
+def unsigned(stage: Stage, statement: bytes) -> str:
+    """A bundle that nobody signed, with that statement beside its files; returns its reference."""
+    produced = build_bundle(Sample("heavy", "agreed", UAT_AWS, 1.0, {}, earlier=False), stage.now)
+    files = {**produced.files, STATEMENT_FILE: statement}
+    artifact = describe_bundle(files, predicate_type=produced.predicate_type, version=AICR_VERSION)
+    return str(stage.registry.seed("aicr/heavy", artifact, ()))
+
+
 def test_idle_and_after_judging_many_bundles(stage: Stage, tmp_path: Path) -> None:
     numbers = count()
     with Service(stage, tmp_path / "service") as service:
@@ -99,6 +111,9 @@ def test_fed_with_hostile_input(stage: Stage, tmp_path: Path) -> None:
                     lambda caller: service.client.post("/evidence", json={"bundle": str(group[caller])}),  # noqa: B023
                 )
                 assert {reply.status_code for reply in replies} <= {413, 422, 503}
+            heavy = [unsigned(stage, statement) for statement in (ROWS, PHASES)]
+            replies = in_parallel(2, lambda caller: service.client.post("/evidence", json={"bundle": heavy[caller]}))  # noqa: B023
+            assert [reply.status_code for reply in replies] == [422, 422]
         highest = sampler.stop()
         say(hostile=highest)
         assert highest < HOSTILE_BAR
