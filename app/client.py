@@ -77,6 +77,7 @@ class ApiClient:
                 hint="set AICR_EVIDENCE_API or --api, e.g. http://127.0.0.1:8080",
             )
         self._base_url = base_url.rstrip("/")
+        self._timeout = timeout
         headers = {"Accept": "application/json", "User-Agent": "aicr-evidence"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
@@ -117,12 +118,6 @@ class ApiClient:
     def verify(self, *, bundle: str | None = None, pointer: bytes | None = None) -> JsonObject:
         """`POST /verify`: the JSON report, whatever the verdict."""
         return self._object(self._post_bundle("/verify", bundle, pointer, {}))
-
-    def verify_markdown(self, *, bundle: str | None = None, pointer: bytes | None = None) -> str:
-        """`POST /verify` for people."""
-        answer = self._post_bundle("/verify", bundle, pointer, {"format": "markdown"})
-        self._raise_for(answer)
-        return answer.text
 
     def evidence(self, digest: str) -> JsonObject:
         """`GET /evidence/{digest}`."""
@@ -215,7 +210,7 @@ class ApiClient:
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """One exchange; the body is read within the limit. Raises `ApiUnreachable` when there was none."""
+        """One exchange; the body is read within the limit. Raises `ApiUnreachable`, or `FetchError` (TIMEOUT)."""
         try:
             request = self._http.build_request(
                 method, path, params=dict(params or {}), json=json, content=content, headers=dict(headers or {})
@@ -228,6 +223,13 @@ class ApiClient:
                 data = _read(answer)
             finally:
                 answer.close()
+        except (httpx.ReadTimeout, httpx.WriteTimeout) as err:
+            raise FetchError(
+                f"the service at {self._base_url} did not answer within {self._timeout:g} seconds",
+                category=Category.TIMEOUT,
+                code="TIMEOUT",
+                hint="it may still be at work: ask again, or wait longer with --timeout",
+            ) from err
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as err:
             raise ApiUnreachable(
                 f"the service at {self._base_url} did not answer: {type(err).__name__}",
@@ -237,12 +239,9 @@ class ApiClient:
         return httpx.Response(answer.status_code, headers=kept, content=data, request=request)
 
     def _object(self, answer: httpx.Response) -> JsonObject:
-        self._raise_for(answer)
-        return _json(answer)
-
-    def _raise_for(self, answer: httpx.Response) -> None:
         if not answer.is_success:
             raise _error(answer)
+        return _json(answer)
 
 
 def _read(answer: httpx.Response) -> bytes:
@@ -327,7 +326,12 @@ def _error(answer: httpx.Response) -> ServiceError:
 
 
 def _segment(text: str) -> str:
-    """One segment of a path; raises `InputError` for bytes that are no text (they reach us as lone surrogates)."""
+    """One segment of a path; raises `InputError` for what would be none or several, and for bytes that are no text.
+
+    Those reach us as lone surrogates. Dots would lead to another route, quoted or not.
+    """
+    if text in {"", ".", ".."} or "/" in text:
+        raise InputError(f"expected a name, got {text[:200]!r}", hint="`aicr evidence status` lists every recipe")
     try:
         return quote(text, safe=":")
     except UnicodeError as err:

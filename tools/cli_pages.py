@@ -40,7 +40,8 @@ _EXITS = """\
 |---|---|
 | 0 | done; valid; stored |
 | 1 | a comparison found differences: `check-tree`, `index --check`, `demo --once` |
-| 2 | the input is not what was asked for, or the verdict is that it does not count; a conflict with what is in force |
+| 2 | the input is not what was asked for, or the verdict is that it does not count; a conflict with what is in force; \
+a printed answer or a named file that can not be written |
 | 3 | not found |
 | 4 | a token or login is missing or wrong |
 | 5 | no verdict was reached: try again |
@@ -48,6 +49,10 @@ _EXITS = """\
 | 7 | too many requests: try again later |
 | 8 | a fault of this program; `AICR_EVIDENCE_LOG_LEVEL=debug` shows where |
 | 9 | aborted |
+
+An output that is lost (closed, or a full disk) is told on stderr and changes no other exit: a verdict, or work that was
+done, ends as it would have. A reader that leaves early (`| head`) is no fault. Characters that the encoding of stdout
+does not have are escaped.
 """
 
 

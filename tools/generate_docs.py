@@ -124,10 +124,11 @@ _EXITS = """\
 |---|---|---|
 | 0 | done; for `verify`: valid, or valid and waiting for a signature | |
 | 1 | differences were found (`check-tree`, `index --check`) | correct what the lines name |
-| 2 | refused: bad input, an invalid bundle, or one with recorded phase failures | read the code and its cure |
+| 2 | refused: bad input, an invalid bundle, one with recorded phase failures, or an output that can not be written | \
+read the code and its cure |
 | 3 | not found | check the name |
 | 4 | not authorised | check the token |
-| 5 | no verdict was reached: a registry or the storage did not answer | try again |
+| 5 | no verdict was reached: a registry, the storage or the service did not answer in time | try again |
 | 6 | the service can not be reached, or answers that it is unavailable | start it, or try again |
 | 7 | too many requests | wait, then try again |
 | 8 | a fault of the program | report it |

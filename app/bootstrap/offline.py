@@ -11,7 +11,7 @@ from app.adapters.db.serve_lock import exclusive
 from app.adapters.db.session import Database, parse_url
 from app.adapters.db.store import SqlEvidenceStore
 from app.adapters.files import PointerFiles
-from app.adapters.files.watch import WatchedFile
+from app.adapters.files.watch import FileTooLarge, WatchedFile
 from app.adapters.oci import OciRegistry
 from app.adapters.oci.layout_tar import read_layout_tar
 from app.adapters.oci.limits import Deadline
@@ -24,7 +24,7 @@ from app.core.allowlist import MAX_ALLOWLIST_BYTES, Allowlist
 from app.core.allowlist_diff import Reach, VerdictDiff, diff_verdicts, reach_of
 from app.core.bundle import Pins, SignatureRefused
 from app.core.corroborate import corroborate
-from app.core.errors import ReferenceInvalid, RegistryNotTrusted, ServiceError
+from app.core.errors import NotFoundError, ReferenceInvalid, RegistryNotTrusted, ServiceError
 from app.core.gate import TrustedRegistries
 from app.core.refs import OciRef
 from app.ports import AllowlistVersion
@@ -87,8 +87,23 @@ def tree_service(settings: Settings) -> TreeService:
 
 
 def load_allowlist(path: str) -> Allowlist:
-    """One allowlist file; raises `AllowlistInvalid` naming the broken rule, `NotFoundError` (J1), `StoreError` (J2)."""
-    return Allowlist.load(WatchedFile(path, max_bytes=MAX_ALLOWLIST_BYTES + 1).read())
+    """One allowlist file; whatever error it raises names the broken rule of corroboration 1.2 in its details."""
+    return Allowlist.load(_allowlist_text(path))
+
+
+def _allowlist_text(path: str) -> bytes:
+    """The bytes of an allowlist file; raises `NotFoundError` (J1), `StoreError` or `InputError` (J2, J3)."""
+    try:
+        return WatchedFile(path, max_bytes=MAX_ALLOWLIST_BYTES).read()
+    except ServiceError as err:
+        match err:
+            case NotFoundError():
+                err.details["rule"] = "J1"
+            case FileTooLarge():
+                err.details["rule"] = "J3"
+            case _:
+                err.details["rule"] = "J2"
+        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +147,7 @@ def activate_allowlist(settings: Settings, path: str) -> AllowlistVersion:
             require_head(database, sandbox=settings.sandbox)
             store = SqlEvidenceStore(database)
             service = AllowlistService(
-                read=WatchedFile(path, max_bytes=MAX_ALLOWLIST_BYTES + 1).read,
+                read=lambda: _allowlist_text(path),
                 store=store,
                 rule=confirm_rule(settings),
                 clock=utc_now,

@@ -7,14 +7,16 @@ NVIDIA's binary. Verbs are imported when they are called: `--help` and `digest` 
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from app import __version__
-from app.cli.exits import INTERNAL, INVALID, exit_of
+from app.cli.exits import INTERNAL, INVALID, OK, exit_of
 from app.cli.output import say, say_error
 from app.cli.parser import build_parser
+from app.cli.streams import standard_streams
 from app.core.errors import Cancelled, ServiceError
 
 _OWN_HELP = f"""usage: aicr evidence VERB [options]
@@ -30,33 +32,63 @@ def aicr(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["evidence"]:
         return aicr_evidence(words[1:])
-    if words in ([], ["--help"], ["-h"]) and _next_aicr() is None:
-        sys.stdout.write(_OWN_HELP)
-        return 0
-    return _hand_over(words)
+    found = _next_aicr()
+    if found is not None:
+        try:
+            os.execv(found, [found, *words])  # noqa: S606
+        except OSError as err:
+            problem = f"error: {found} can not be run: {err.strerror}"
+            return _guarded(lambda: _Ended(_refuse(problem)))
+    return _guarded(lambda: _alone(words))
 
 
 def aicr_evidence(argv: Sequence[str] | None = None) -> int:
     """The `aicr-evidence` command; returns the process exit code."""
+    return _guarded(lambda: _verb(sys.argv[1:] if argv is None else list(argv)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """The exit of a command, and whether what it printed was the answer: then it is no success without it."""
+
+    code: int
+    printed_answer: bool = False
+
+
+def _guarded(command: Callable[[], _Ended]) -> int:
+    """Run it on whatever standard streams there are.
+
+    The exit of a verdict, or of work that was done, is the same when what was printed is lost. A reader that leaves
+    (`| head`) is no fault in any case.
+    """
+    with standard_streams() as out:
+        ended = command()
+        out.flush()
+        if out.lost is None or isinstance(out.lost, BrokenPipeError):
+            return ended.code
+        failed = ended.printed_answer and ended.code == OK
+        say(f"{'error' if failed else 'warning'}: stdout can not be written, so its text is lost: {out.lost.strerror}")
+        return INVALID if failed else ended.code
+
+
+def _verb(words: list[str]) -> _Ended:
     parser = build_parser()
-    options = parser.parse_args(sys.argv[1:] if argv is None else list(argv))
+    try:
+        options = parser.parse_args(words)
+    except SystemExit as end:  # help, the version or a usage error was printed
+        return _Ended(end.code if isinstance(end.code, int) else INVALID, printed_answer=True)
     module, _, function = options.handler.partition(":")
     try:
         code: int = getattr(import_module(module), function)(options)
-        sys.stdout.flush()
     except ServiceError as err:
         say_error(err)
-        return exit_of(err) if options.can_not_run is None else options.can_not_run
+        code = exit_of(err) if options.can_not_run is None else options.can_not_run
     except KeyboardInterrupt:
         say_error(Cancelled("interrupted; nothing was decided"))
-        return exit_of(Cancelled(""))
-    except BrokenPipeError:
-        # The reader left (`| head`): nothing is wrong, and Python must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        code = exit_of(Cancelled(""))
     except Exception as err:  # noqa: BLE001 - the last resort: people get a sentence, never a stack trace
-        return _unexpected(err)
-    return code
+        code = _unexpected(err)
+    return _Ended(code, options.prints_answer)
 
 
 def _unexpected(err: Exception) -> int:
@@ -73,14 +105,22 @@ def _unexpected(err: Exception) -> int:
     return INTERNAL
 
 
-def _hand_over(words: list[str]) -> int:
-    found = _next_aicr()
-    if found is None:
-        word = words[0] if words else ""
-        say(f"error: {word!r} is not a verb of aicr-evidence and there is no other aicr on PATH")
-        say("hint: verbs of this command start with `aicr evidence`; install NVIDIA's aicr for the others")
-        return INVALID
-    os.execv(found, [found, *words])  # noqa: S606
+def _alone(words: list[str]) -> _Ended:
+    """There is no other aicr: help is ours, and any other word is nobody's."""
+    if words in ([], ["--help"], ["-h"]):
+        sys.stdout.write(_OWN_HELP)
+        return _Ended(OK, printed_answer=True)
+    return _Ended(
+        _refuse(
+            f"error: {words[0]!r} is not a verb of aicr-evidence and there is no other aicr on PATH",
+            "hint: verbs of this command start with `aicr evidence`; install NVIDIA's aicr for the others",
+        )
+    )
+
+
+def _refuse(*lines: str) -> int:
+    for line in lines:
+        say(line)
     return INVALID
 
 

@@ -1,8 +1,9 @@
 """What people and pipes get: data on stdout, messages on stderr, nothing that moves a terminal's cursor.
 
 Much of it was written by strangers: names of files, recipes, identities. A text is one line wherever it goes, so that
-none of it can begin a line of its own, which a CI job would read as a command to itself (trust 5). Only `write_block`
-keeps line breaks, for texts whose breaks are ours.
+none of it can begin a line of its own, which a CI job would read as a command to itself (trust 5); nor does it hold
+`##[`, which some read as one in the middle of a line. Only `write_block` keeps line breaks, for texts whose breaks are
+ours.
 """
 
 import json
@@ -16,11 +17,14 @@ from app.core.errors import ServiceError
 T = TypeVar("T")
 
 _NOT_ASCII = re.compile(r"[^\n -~]")
+_COMMAND = re.compile(r"(##\w*)\[")
+"""`##[error]` and its like (`##vso[`, `##teamcity[`): CI runners look for it anywhere in a line."""
 
 
 def one_line(text: str) -> str:
-    """`text` with control, format, bidi and line-breaking characters made visible; tabs stay."""
-    return "".join(ch if ch.isprintable() or ch == "\t" else ch.encode("unicode_escape").decode() for ch in text)
+    """`text` with control, format, bidi and line-breaking characters made visible and `##[` broken; tabs stay."""
+    shown = "".join(ch if ch.isprintable() or ch == "\t" else ch.encode("unicode_escape").decode() for ch in text)
+    return _COMMAND.sub(r"\1\\x5b", shown)
 
 
 def block(text: str) -> str:
@@ -28,16 +32,30 @@ def block(text: str) -> str:
     return "\n".join(map(one_line, text.split("\n")))
 
 
-def json_text(value: object) -> str:
-    """Indented by two, as the API's bodies: what can be read stays as it is, any other character is a JSON escape."""
-    return _NOT_ASCII.sub(_json_character, json.dumps(value, indent=2, ensure_ascii=False))
+def json_text(value: object, *, encoding: str = "utf-8") -> str:
+    """Indented by two, as the API's bodies: what can be read stays as it is, any other character is a JSON escape.
+
+    So is one that `encoding` does not have.
+    """
+
+    def shown(found: re.Match[str]) -> str:
+        ch = found.group()
+        return ch if ch.isprintable() and _has(encoding, ch) else _json_escape(ch)
+
+    text = _NOT_ASCII.sub(shown, json.dumps(value, indent=2, ensure_ascii=False))
+    return _COMMAND.sub(r"\1\\u005b", text)  # inside a string: nowhere else in JSON stands a `#`
 
 
-def _json_character(found: re.Match[str]) -> str:
+def _has(encoding: str, ch: str) -> bool:
+    try:
+        ch.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _json_escape(ch: str) -> str:
     """A character inside a JSON string; beyond U+FFFF an escape is a surrogate pair (RFC 8259, 7)."""
-    ch = found.group()
-    if ch.isprintable():
-        return ch
     units = ch.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
@@ -54,7 +72,7 @@ def write_block(text: str) -> None:
 
 def write_json(value: object) -> None:
     """Data on stdout as JSON."""
-    sys.stdout.write(json_text(value) + "\n")
+    sys.stdout.write(json_text(value, encoding=sys.stdout.encoding or "utf-8") + "\n")
 
 
 def say(text: str) -> None:

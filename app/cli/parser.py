@@ -57,8 +57,12 @@ def _verb(
     epilog: str = "",
     *,
     can_not_run: int | None = None,
+    prints_answer: bool = False,
 ) -> argparse.ArgumentParser:
-    """A verb; `can_not_run` is its one exit for every error that ends it, instead of the error's category."""
+    """A verb; `can_not_run` is its one exit for every error that ends it, instead of the error's category.
+
+    `prints_answer`: what it prints is all that it is asked for, so that it has failed when that can not be written.
+    """
     parser = verbs.add_parser(
         name,
         help=summary,
@@ -66,7 +70,7 @@ def _verb(
         epilog=epilog,
         formatter_class=_Formatter,
     )
-    parser.set_defaults(handler=_VERBS + handler, can_not_run=can_not_run)
+    parser.set_defaults(handler=_VERBS + handler, can_not_run=can_not_run, prints_answer=prints_answer)
     return parser
 
 
@@ -102,8 +106,8 @@ def _verify(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         "judge a bundle: a directory, a pointer file, an OCI reference or an archive tar",
         "Offline with the local trust roots and the options given here.\n"
         "With --api the service judges by its own settings; options that change what is judged or how are refused.\n"
-        "Exit codes: 0 valid; 2 invalid, or valid with recorded phase failures; 5 could not be read, try again; "
-        "9 aborted.\n\n"
+        "Exit codes: 0 valid; 2 invalid, valid with recorded phase failures, or valid and FILE can not be written; "
+        "5 could not be read, try again; 9 aborted; 6 the service of --api can not be reached.\n\n"
         "examples:\n"
         "  aicr evidence verify ./summary-bundle --trusted-root trusted_root.json --format json\n"
         "  aicr evidence verify ghcr.io/nvidia/aicr-evidence@sha256:<64 hex>\n"
@@ -161,10 +165,18 @@ def _submit(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
 
 
 def _questions(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    status = _verb(verbs, "status", "ask:status", "show every recipe's verdict, or one recipe's grid")
+    status = _verb(
+        verbs, "status", "ask:status", "show every recipe's verdict, or one recipe's grid", prints_answer=True
+    )
     status.add_argument("recipe", metavar="RECIPE", nargs="?", help="one recipe's grid instead of the list")
     status.add_argument("--aicr-version", metavar="V", help="only runs of this AICR version count together")
-    why = _verb(verbs, "why", "ask:why", "say what would make a recipe CONFIRMED, and why it is what it is")
+    why = _verb(
+        verbs,
+        "why",
+        "ask:why",
+        "say what would make a recipe CONFIRMED, and why it is what it is",
+        prints_answer=True,
+    )
     why.add_argument("recipe", metavar="RECIPE", help="its name, as `status` lists it")
     answer = _verb(
         verbs,
@@ -172,6 +184,7 @@ def _questions(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "ask:answer",
         "is there a recipe confirmed on hardware like mine? criteria, or a snapshot",
         "Give criteria, or -s SNAPSHOT (a file written by `aicr snapshot`); the snapshot is sent and not kept.",
+        prints_answer=True,
     )
     answer.add_argument("-s", "--snapshot", metavar="FILE", help="snapshot.yaml of the cluster")
     for name in ("service", "accelerator", "os", "intent", "platform"):
@@ -188,6 +201,7 @@ def _digest(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         "digest:run",
         "print the bare hex digest that evidence of a resolved recipe carries",
         "The file is a resolved recipe (kind: RecipeResult), `-` reads stdin. An overlay must be resolved first.",
+        prints_answer=True,
     )
     parser.add_argument("-r", "--recipe", metavar="FILE", required=True, help="the resolved recipe")
     parser.add_argument(
@@ -215,8 +229,10 @@ def _trees(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "index",
         "tree:index",
         "print the sorted index of a pointer tree",
-        "Exit codes: 0 written or equal; 1 --check found a difference; 2 can not run.",
+        "Exit codes: 0 written or equal; 1 --check found a difference; 2 can not run.\n"
+        "With --format json the same content is printed as JSON; a file is YAML, and --check prints nothing.",
         can_not_run=INVALID,
+        prints_answer=True,
     )
     index.add_argument("directory", metavar="DIR", nargs="?", help="default: AICR_EVIDENCE_POINTERS")
     index.add_argument("--allowlist", metavar="FILE", help="default: DIR/allowlist.yaml, else AICR_EVIDENCE_ALLOWLIST")
@@ -236,11 +252,13 @@ def _allowlist(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "check",
         "allowlist:check",
         "load a file and say what is wrong with it",
-        "Exit codes: 0 loads; 2 does not.",
+        "Exit codes: 0 loads; 2 does not. With --format json a file that does not load is a document too.",
         can_not_run=INVALID,
     )
     check.add_argument("file", metavar="FILE", help="an allowlist")
-    classify = _verb(actions, "classify", "allowlist:classify", "say what class a signer has under a file")
+    classify = _verb(
+        actions, "classify", "allowlist:classify", "say what class a signer has under a file", prints_answer=True
+    )
     classify.add_argument("file", metavar="FILE", help="an allowlist")
     classify.add_argument("--issuer", metavar="URL", required=True, help="the signer's OIDC issuer")
     classify.add_argument("--identity", metavar="SAN", required=True, help="the certificate's subject name")
@@ -251,6 +269,7 @@ def _allowlist(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         "compare two files, and say what the change would do to every recipe",
         "Reads the evidence of AICR_EVIDENCE_DATABASE_URL and changes nothing.\n"
         "Without a database only entries are compared.",
+        prints_answer=True,
     )
     diff.add_argument("old", metavar="OLD", help="the allowlist as it is")
     diff.add_argument("new", metavar="NEW", help="the allowlist as it would be")
@@ -297,11 +316,21 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     rebuild.add_argument(
         "--allow-missing", action="store_true", help="go on without acknowledged bundles that are gone from the archive"
     )
-    settings = _verb(verbs, "settings", "settings:run", "print every setting with its value, source and default")
+    settings = _verb(
+        verbs,
+        "settings",
+        "settings:run",
+        "print every setting with its value, source and default",
+        prints_answer=True,
+    )
     trust = verbs.add_parser("trust", help="the trust roots in force", formatter_class=_Formatter)
     trust_actions = trust.add_subparsers(title="actions", metavar="ACTION", required=True)
     show = _verb(
-        trust_actions, "show", "settings:trust", "print the roots in force, their logs and until when they hold"
+        trust_actions,
+        "show",
+        "settings:trust",
+        "print the roots in force, their logs and until when they hold",
+        prints_answer=True,
     )
     show.add_argument(
         "--trusted-root", metavar="FILE", action="append", default=[], help="default: AICR_EVIDENCE_TRUSTED_ROOT"
@@ -346,7 +375,13 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         default=PurePath("var/demo"),
         help="where the demo's files are made anew (default: var/demo)",
     )
-    bench = _verb(verbs, "bench", "bench:run", "measure ratios on this machine, in one run, in interleaved pairs")
+    bench = _verb(
+        verbs,
+        "bench",
+        "bench:run",
+        "measure ratios on this machine, in one run, in interleaved pairs",
+        prints_answer=True,
+    )
     bench.add_argument(
         "--size", choices=("small", "full"), default="small", help="how much is measured (default: small)"
     )

@@ -6,7 +6,8 @@ Nothing is opened here; what stands at a path is asked of the caller.
 from collections.abc import Callable
 from enum import StrEnum
 
-from app.core.errors import InputError
+from app.core.errors import InputError, ReferenceInvalid
+from app.core.refs import OciRef
 
 
 class PathKind(StrEnum):
@@ -58,3 +59,18 @@ def _looks_like_reference(text: str) -> bool:
         return False
     host = text.partition("/")[0]
     return host not in {".", ".."} and ("." in host or ":" in host or host == "localhost")
+
+
+def parse_missing(text: str) -> OciRef:
+    """The reference that `text` is, since no file has that name; raises `ReferenceInvalid` that says both.
+
+    A mistyped file name looks like a reference more often than not.
+    """
+    try:
+        return OciRef.parse(text)
+    except ReferenceInvalid as err:
+        if text.startswith("oci://"):
+            raise
+        raise ReferenceInvalid(
+            f"{text[:200]!r} does not exist here, and is no reference: {err.message}", hint=err.hint
+        ) from err

@@ -60,7 +60,7 @@ _TABLE: tuple[Rule, ...] = (
         "BUNDLE_NOT_READABLE",
         StepName.MATERIALIZE,
         "the bundle can be read: an artifact of the right type with one layer, or a directory with a manifest",
-        "check the reference, the registry's access rights and that the whole bundle was pushed",
+        "check that the reference or path is the one meant, that it may be read, and that the whole bundle is there",
     ),
     _upstream(
         "UNSIGNED",

@@ -17,6 +17,7 @@ from app.core.tree_listing import TreeListing, TreeNode
 
 ROOT_FILES = frozenset({"README.md", "pointers.yaml", "allowlist.yaml"})
 INDEX_FILE = "pointers.yaml"
+INDEX_SCHEMA = "1.0.0"
 REPORTED = "reported"
 """Class in the index of a signer that nobody listed."""
 
@@ -185,16 +186,22 @@ def _warnings(pointer: Pointer, refusal: RegistryRefusal) -> Iterator[str]:
 # --- index -------------------------------------------------------------------------------------------
 
 
+def index_entries(check: TreeCheck, *, classify: Classify) -> list[dict[str, str]]:
+    """What the index says of every pointer that keeps the contract, sorted by recipe, source and digest."""
+    found = sorted(check.pointers, key=lambda found: (found.pointer.recipe, found.source, found.pointer.digest))
+    return [_index_entry(each, classify) for each in found]
+
+
 def render_index(check: TreeCheck, *, classify: Classify) -> bytes:
-    """The index file: every pointer that keeps the contract, sorted by recipe, source and digest."""
-    entries = sorted(check.pointers, key=lambda found: (found.pointer.recipe, found.source, found.pointer.digest))
+    """The index file: `index_entries` as YAML."""
+    entries = index_entries(check, classify=classify)
     lines = ["pointers:" if entries else "pointers: []"]
-    for found in entries:
+    for entry in entries:
         marker = "  - "
-        for key, value in _index_entry(found, classify).items():
-            lines.append(f"{marker}{key}: {value}")
+        for key, value in entry.items():
+            lines.append(f"{marker}{key}: {_index_scalar(key, value)}")
             marker = "    "
-    return ("\n".join([*lines, "schemaVersion: 1.0.0"]) + "\n").encode()
+    return ("\n".join([*lines, f"schemaVersion: {INDEX_SCHEMA}"]) + "\n").encode()
 
 
 def _index_entry(found: TreePointer, classify: Classify) -> dict[str, str]:
@@ -202,12 +209,22 @@ def _index_entry(found: TreePointer, classify: Classify) -> dict[str, str]:
     signer = pointer.signer
     listed = classify(signer.issuer, signer.identity) if signer else None
     return {
-        "recipe": yaml_scalar(pointer.recipe),
-        "profile": yaml_scalar(pointer.profile),
-        "source": f'"{found.source}"',  # always quoted: 32 digits would read as a number
+        "recipe": pointer.recipe,
+        "profile": pointer.profile,
+        "source": found.source,
         "class": listed.value if listed else REPORTED,
-        "digest": yaml_scalar(pointer.digest),
-        "oci": yaml_scalar(pointer.oci),
-        "predicateType": yaml_scalar(pointer.predicate_type),
-        "attestedAt": time_text(pointer.attested_at) if pointer.attested_at else '""',
+        "digest": pointer.digest,
+        "oci": pointer.oci,
+        "predicateType": pointer.predicate_type,
+        "attestedAt": time_text(pointer.attested_at) if pointer.attested_at else "",
     }
+
+
+def _index_scalar(key: str, value: str) -> str:
+    match key:
+        case "source":
+            return f'"{value}"'  # always quoted: 32 digits would read as a number
+        case "attestedAt" if value:
+            return value  # plain, as in a pointer
+        case _:
+            return yaml_scalar(value)

@@ -1,11 +1,22 @@
 """Use cases on a committed pointer tree: check its contract, write its index (service 4, `check-tree` and `index`)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.core.allowlist import MAX_ALLOWLIST_BYTES, Allowlist
 from app.core.errors import NotFoundError
 from app.core.identity import SourceClass
-from app.core.tree import INDEX_FILE, Classify, RegistryRefusal, TreeCheck, TreeLine, check_tree, render_index
+from app.core.tree import (
+    INDEX_FILE,
+    INDEX_SCHEMA,
+    Classify,
+    RegistryRefusal,
+    TreeCheck,
+    TreeLine,
+    check_tree,
+    index_entries,
+    render_index,
+)
 from app.core.tree_listing import TreeListing
 from app.ports import PointerTree
 
@@ -14,9 +25,10 @@ MAX_INDEX_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index that was made, and the violations of pointers that are therefore not in it."""
+    """An index that was made, as its file and as data, and the violations of pointers that are therefore not in it."""
 
     text: bytes
+    document: Mapping[str, object]
     problems: tuple[TreeLine, ...]
 
 
@@ -39,7 +51,8 @@ class TreeService:
         """The index of every pointer in `root` that keeps the contract."""
         listing, classify = self._read(root, allowlist)
         found = check_tree(listing, classify=classify)
-        return Index(render_index(found, classify=classify), found.problems)
+        document = {"pointers": index_entries(found, classify=classify), "schemaVersion": INDEX_SCHEMA}
+        return Index(render_index(found, classify=classify), document, found.problems)
 
     def write_index(self, root: str, out: str | None = None, allowlist: str | None = None) -> Index:
         """Make the index and write it, by default to its place at the root."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from app.core.bundle import Pins, Rejected
 from app.core.errors import Cancelled, FetchError, InputError, NotFoundError
-from app.core.input_form import InputForm, detect_input
+from app.core.input_form import InputForm, detect_input, parse_missing
 from app.core.pins import compile_pins
 from app.core.pointer import Pointer, parse_pointer, pull_reference, require_pinned
 from app.core.refs import OciRef
@@ -149,6 +149,6 @@ class VerifyService:
 
 
 def _parsed(text: str, options: VerifyOptions) -> OciRef:
-    ref = OciRef.parse(text)
+    ref = parse_missing(text)
     require_pinned(ref, allow_unpinned_tag=options.allow_unpinned_tag)
     return ref

@@ -1,11 +1,15 @@
 """`submit`, `status`, `why`, `answer`, `catalogue push`: what the service says, and the exit that follows."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from app.client import ApiClient
 from app.core.bundle import DimensionMatch
 from app.core.errors import FetchError, JudgeCrashed, JudgeUnavailable, RegistryNotTrusted
 from app.core.report import CauseClass, Exit, FailureCause, InputKind, Report, StepName
@@ -13,7 +17,7 @@ from app.services.ingest_types import Refused
 from app.web.app import create_app
 from tests.support.bundles import NAME
 from tests.support.bundles import RECIPE as RECIPE_TEXT
-from tests.support.endtoend import Run, cli
+from tests.support.endtoend import Run, StatusRegistry, cli
 from tests.support.runs import CHECK, OLDER, RECIPE, TODAY, allowlist_text, make_run, person, version, workflow
 from tests.support.webapp import REGISTRY, FakeContainer, make_container, serving
 
@@ -70,9 +74,43 @@ def test_submit_says_what_changed(container: FakeContainer) -> None:
     ]
 
 
-def test_a_bundle_that_was_there_is_no_failure(container: FakeContainer) -> None:
+def test_a_bundle_that_was_there_is_told_with_the_state_of_now(container: FakeContainer) -> None:
+    container.keep(make_run(person("dev-one")))
+    container.keep(make_run(person("dev-two")))
     run = submitted(container, created=False)
-    assert (run.code, run.out.split("; ")[0]) == (0, f"{RECIPE}: was already there")
+    assert (run.code, run.err, run.out.splitlines()[0]) == (
+        0,
+        "",
+        f"{RECIPE}: was already there; community, counts; the recipe is CONFIRMED now",
+    )
+    assert submitted(container, "--format", "json", created=False).json["state"] == {"before": None, "after": "SINGLE"}
+
+
+def test_a_state_that_can_not_be_asked_for_fails_no_submission(
+    container: FakeContainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> object:
+        raise FetchError("too many requests", http_status=429)
+
+    monkeypatch.setattr(ApiClient, "recipe", busy)
+    run = submitted(container, created=False)
+    assert (run.code, run.out.splitlines()[0].rpartition("; ")[2]) == (0, "the recipe was SINGLE then")
+
+
+def test_a_submission_counts_though_what_changed_can_not_be_printed(
+    container: FakeContainer, api: str, tmp_path: Path
+) -> None:
+    reference = container.script(make_run(person("dev-one")))
+    command = [sys.executable, "-m", "app", "submit", reference, "--api", api]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert (done.returncode, done.stderr.decode()) == (
+        0,
+        "warning: stdout can not be written, so its text is lost: No space left on device\n",
+    )
 
 
 def test_a_stranger_is_told_that_it_does_not_count(container: FakeContainer) -> None:
@@ -132,23 +170,43 @@ def test_nobody_there_is_exit_6() -> None:
     assert "aicr evidence serve" in run.err
 
 
+def test_a_service_that_stays_silent_gave_no_verdict() -> None:
+    with StatusRegistry() as silent:
+        for words in (("submit", REFERENCE, "--fail-on", "never"), ("status",)):
+            run = cli(*words, "--api", f"http://{silent.host}/silent", "--timeout", "0.2")
+            assert (run.code, run.out) == (5, "")
+            assert run.err == (
+                f"error: the service at http://{silent.host}/silent did not answer within 0.2 seconds\n"
+                "hint: it may still be at work: ask again, or wait longer with --timeout\n"
+            )
+
+
+def test_what_is_no_file_and_no_reference_is_not_sent(container: FakeContainer, tmp_path: Path) -> None:
+    for name, said in (
+        ("nofile.yaml", "'nofile.yaml' does not exist here, and is no reference: "),
+        ("", "'' does not exist here, and is no reference: "),
+        (str(tmp_path), f"{tmp_path} is no file, and the service can not see it\n"),
+    ):
+        run = cli("submit", name, "--fail-on", "never")
+        assert (run.code, run.out) == (2, "")
+        assert run.err.startswith(f"error: {said}")
+    assert container.ingest.asked == []
+
+
 def test_a_tag_is_a_usage_error(api: str) -> None:
     run = cli("submit", f"{REGISTRY}:v1", "--api", api)
     assert (run.code, run.out) == (2, "")
     assert "expected a reference with a digest" in run.err
 
 
-def test_a_refusal_as_json_has_step_rule_and_cause(container: FakeContainer) -> None:
+def test_a_refusal_as_json_is_the_answer_of_the_api(container: FakeContainer) -> None:
     refuse(container)
     run = cli("submit", REFERENCE, "--format", "json")
     body = run.json
-    assert (run.code, body["code"], body["step"], body["rule"]) == (
-        2,
-        "EVIDENCE_REFUSED",
-        "signature-verify",
-        "S13_LEAF",
-    )
-    assert body["cause"] == {"class": "signature", "detail": "the signature is nobody's", "hint": "sign it"}
+    assert (run.code, sorted(body)) == (2, ["code", "details", "message", "requestId", "retryable", "timestamp"])
+    assert (body["code"], body["retryable"]) == ("EVIDENCE_REFUSED", False)
+    assert (body["details"]["step"], body["details"]["code"]) == ("signature-verify", "S13_LEAF")
+    assert body["details"]["cause"] == {"class": "signature", "detail": "the signature is nobody's", "hint": "sign it"}
 
 
 def test_a_pointer_file_is_sent_as_it_is(container: FakeContainer, tmp_path: Path) -> None:
@@ -226,6 +284,14 @@ def test_status_at_one_version_is_the_strict_grid(container: FakeContainer) -> N
     assert "with AICR v2.0.0 alone" in cli("status", RECIPE, "--aicr-version", "v2.0.0").out
     alone = cli("status", "--aicr-version", "v2.0.0")
     assert (alone.code, alone.out) == (2, "")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../ready", "/"])
+def test_what_is_no_name_asks_nobody(name: str) -> None:
+    for verb in ("status", "why"):
+        run = cli(verb, name, "--api", "http://127.0.0.1:9")
+        assert (run.code, run.out) == (2, "")
+        assert run.err == f"error: expected a name, got {name!r}\nhint: `aicr evidence status` lists every recipe\n"
 
 
 def test_why_names_what_is_missing_and_what_is_stale(container: FakeContainer) -> None:

@@ -65,8 +65,41 @@ def test_a_broken_list_is_exit_2_with_its_rule(tmp_path: Path, text: str, rule: 
 def test_a_missing_list_is_told(tmp_path: Path) -> None:
     run = cli("allowlist", "check", str(tmp_path / "none.yaml"))
     assert (run.code, run.out) == (2, "")  # `allowlist check` ends with 0 or 2 (service 4)
-    assert run.err == f"error: {tmp_path / 'none.yaml'} does not exist\nhint: create it, or name another file\n"
+    message = f"{tmp_path / 'none.yaml'} does not exist"
+    assert run.err == f"error: {message}\nrule: J1\nhint: create it, or name another file\n"
+    assert cli("allowlist", "check", str(tmp_path / "none.yaml"), "--format", "json").json == {
+        "valid": False,
+        "rule": "J1",
+        "message": message,
+        "hint": "create it, or name another file",
+    }
     assert cli("allowlist", "classify", str(tmp_path / "none.yaml"), "--issuer", "i", "--identity", "s").code == 3
+
+
+def test_a_broken_list_as_json_is_a_document_too(tmp_path: Path) -> None:
+    run = cli("allowlist", "check", listed(tmp_path / "list.yaml", "schemaVersion: 9.0.0\n"), "--format", "json")
+    assert (run.code, run.json) == (
+        2,
+        {
+            "valid": False,
+            "rule": "J6",
+            "message": "expected schemaVersion 1.0 or 1.0.*, got '9.0.0'",
+            "hint": "start the file with `schemaVersion: 1.0.0`",
+        },
+    )
+    assert run.err.startswith("error: expected schemaVersion 1.0 or 1.0.*, got '9.0.0'\nrule: J6\n")
+
+
+@pytest.mark.parametrize("size", [(1 << 20) + 1, 3_000_000])
+def test_a_list_that_is_too_large_breaks_j3(size: int, tmp_path: Path) -> None:
+    path = listed(tmp_path / "list.yaml", " " * size)
+    run = cli("allowlist", "check", path)
+    assert (run.code, run.out, run.err) == (2, "", f"error: {path} is larger than 1048576 bytes\nrule: J3\n")
+
+
+def test_a_directory_is_no_list(tmp_path: Path) -> None:
+    run = cli("allowlist", "check", str(tmp_path))
+    assert (run.code, run.err) == (2, f"error: expected a file at {tmp_path}, found a directory\nrule: J2\n")
 
 
 def test_classify_says_class_source_and_label(tmp_path: Path) -> None:
@@ -236,6 +269,51 @@ def test_the_index_is_printed_written_and_compared(tmp_path: Path) -> None:
     assert cli("index", str(root), "--check", "--out", str(other)).code == 1
     assert cli("index", str(root), "--out", str(other)).code == 0
     assert cli("index", str(root), "--check", "--out", str(other)).code == 0
+
+
+def test_a_sandbox_that_can_not_write_its_files_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    run = cli("sandbox", "--directory", str(tmp_path / "file" / "sandbox"))
+    assert (run.code, run.out, run.err) == (
+        2,
+        "",
+        f"error: {tmp_path}/file/sandbox can not be written: Not a directory\n",
+    )
+
+
+def test_the_index_as_json_says_the_same(tmp_path: Path) -> None:
+    root = tree(tmp_path)
+    run = cli("index", str(root), "--format", "json")
+    assert (run.code, run.err, run.json) == (
+        0,
+        "",
+        {
+            "pointers": [
+                {
+                    "recipe": RECIPE,
+                    "profile": "",
+                    "source": ONE.slug,
+                    "class": "community",
+                    "digest": DIGEST,
+                    "oci": "ghcr.io/nvidia/aicr-evidence",
+                    "predicateType": V3,
+                    "attestedAt": "",
+                }
+            ],
+            "schemaVersion": "1.0.0",
+        },
+    )
+    for words in (("--out", str(tmp_path / "index.json")), ("--check",)):
+        refused = cli("index", str(root), "--format", "json", *words)
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err.startswith("error: --format json is for an index that is printed\n")
+    assert not (tmp_path / "index.json").exists()
+
+
+def test_an_index_that_can_not_be_written_is_exit_2(tmp_path: Path) -> None:
+    run = cli("index", str(tree(tmp_path)), "--out", str(tmp_path))
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith(f"error: can not use {tmp_path}: ")
 
 
 def test_the_repositorys_own_tree_and_list_are_clean() -> None:

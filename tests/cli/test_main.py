@@ -66,6 +66,14 @@ def test_what_can_not_be_run_is_not_the_next_aicr(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (7, "upstream: recipe\n")
 
 
+def test_a_next_aicr_that_is_no_program_is_told(tmp_path: Path) -> None:
+    broken = stub(tmp_path / "next")
+    broken.write_bytes(b"\x00\x01")
+    done = run(str(SCRIPTS / "aicr"), "recipe", path=f"{tmp_path / 'next'}:/usr/bin:/bin")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {broken} can not be run: Exec format error\n"
+
+
 def test_help_is_the_next_ones_when_there_is_one(tmp_path: Path) -> None:
     own = run(str(SCRIPTS / "aicr"), "--help")
     assert (own.returncode, own.stdout.splitlines()[0]) == (0, "usage: aicr evidence VERB [options]")

@@ -22,6 +22,8 @@ from app.core.errors import AllowlistInvalid, InputError
         pytest.param("\u200b\ufeff", "\\u200b\\ufeff", id="invisible"),
         pytest.param("\udcff", "\\udcff", id="lone-surrogate"),
         pytest.param("\x9b31m", "\\x9b31m", id="c1"),
+        pytest.param("a ##[add-mask]b ##vso[x]##[", "a ##\\x5badd-mask]b ##vso\\x5bx]##\\x5b", id="runner-command"),
+        pytest.param("## [x] #[y] # #[z] a[##]", "## [x] #[y] # #[z] a[##]", id="no-runner-command"),
     ],
 )
 def test_what_would_move_a_cursor_is_made_visible(text: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,11 +60,21 @@ def test_json_is_readable_and_escapes_controls(capsys: pytest.CaptureFixture[str
         pytest.param("\u202e\u2028", '"\\u202e\\u2028"', id="bidi-and-line-separator"),
         pytest.param("\U000e0001", '"\\udb40\\udc01"', id="surrogate-pair"),
         pytest.param("\udcff", '"\\udcff"', id="lone-surrogate"),
+        pytest.param("x ##[error]é", '"x ##\\u005berror]é"', id="runner-command"),
     ],
 )
 def test_json_escapes_what_can_not_be_shown_and_stays_exact(text: str, shown: str) -> None:
     assert output.json_text(text) == shown
     assert json.loads(shown) == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [("ascii", '"\\u00e9 \\u65e5 \\ud83d\\ude00"'), ("latin-1", '"é \\u65e5 \\ud83d\\ude00"'), ("utf-8", '"é 日 😀"')],
+)
+def test_json_escapes_what_an_encoding_does_not_have(encoding: str, shown: str) -> None:
+    assert output.json_text("é 日 😀", encoding=encoding) == shown
+    assert json.loads(shown) == "é 日 😀"
 
 
 def test_an_error_says_rule_and_hint(capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,9 +97,22 @@ def test_the_report_goes_to_a_file_when_one_is_named(stage: Stage, tmp_path: Pat
     assert (run.code, run.out) == (0, "")
     assert json.loads(target.read_text())["exit"] == 0
     assert target.read_bytes().endswith(b"}\n")
-    refused = cli("verify", str(stage.directory), *stage.root, "-o", str(tmp_path / "missing" / "report"))
-    assert (refused.code, refused.out) == (6, "")
-    assert "can not write" in refused.err
+
+
+def test_a_report_that_can_not_be_written_is_no_success_and_no_other_verdict(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = str(tmp_path / "missing" / "report")
+    said = f"error: {target} can not be written: No such file or directory\n"
+    valid = cli("verify", str(stage.directory), *stage.root, "-o", target)
+    assert (valid.code, valid.out, valid.err) == (2, "", said)
+    monkeypatch.setenv("AICR_EVIDENCE_PRIVATE_REGISTRIES", "127.0.0.1:9")
+    gone = cli("verify", f"127.0.0.1:9/x@sha256:{'a' * 64}", "--timeout", "1", "-o", target)
+    assert (gone.code, gone.out, gone.err.startswith(said)) == (5, "", True)
+    path = tmp_path / "bundle.json"
+    path.write_bytes(stage.signature)
+    facts = cli("verify", "--signature-only", str(path), *stage.root, "-o", target)
+    assert (facts.code, facts.out, facts.err) == (2, "", said)
 
 
 def test_without_the_root_that_signed_nothing_is_believed(stage: Stage) -> None:
@@ -243,6 +256,28 @@ def test_an_input_of_no_known_form_gives_no_report(text: str, tmp_path: Path, mo
     run = cli("verify", text)
     assert (run.code, run.out) == (2, "")
     assert run.err.startswith("error: ")
+
+
+@pytest.mark.parametrize("name", ["evidence.tar", "nofile.yaml", "out.d/bundle"])
+def test_a_missing_file_is_told_as_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = f"{name!r} does not exist here, and is no reference: reference {name!r} has neither tag nor digest"
+    run = cli("verify", name, "-t", "json")
+    assert (run.code, run.json["failureCause"]["detail"]) == (2, said)
+    asked = cli("verify", name, "--api", "http://127.0.0.1:9")
+    assert (asked.code, asked.out, asked.err.splitlines()[0]) == (2, "", f"error: {said}")
+    named = cli("verify", f"oci://{name}", "-t", "json")
+    assert named.json["failureCause"]["detail"] == f"reference 'oci://{name}' has neither tag nor digest"
+
+
+def test_an_empty_directory_involves_no_registry(tmp_path: Path) -> None:
+    run = cli("verify", str(tmp_path), "-t", "json")
+    assert (run.code, run.json["failureCause"]["class"]) == (2, "unknown")
+    assert run.err == (
+        "code: BUNDLE_NOT_READABLE\n"
+        "cure: check that the reference or path is the one meant, that it may be read, and that the whole bundle is "
+        "there\n"
+    )
 
 
 def test_a_broken_pointer_gives_no_report(tmp_path: Path) -> None:

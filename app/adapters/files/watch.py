@@ -15,6 +15,10 @@ from app.core.errors import InputError, NotFoundError, ServiceError, StoreError
 log = logging.getLogger(__name__)
 
 
+class FileTooLarge(InputError):
+    """A file that has more bytes than its reader takes."""
+
+
 class WatchedFile:
     """The file at `path`, at most `max_bytes` long."""
 
@@ -29,8 +33,8 @@ class WatchedFile:
     def read(self) -> bytes:
         """The bytes as they are now.
 
-        Raises `NotFoundError` when it can not be opened, `StoreError` when it can not be read and `InputError` when
-        it is larger than the cap or no regular file.
+        Raises `NotFoundError` when it can not be opened, `StoreError` when it can not be read, `FileTooLarge` and
+        `InputError` when it is no regular file.
         """
         try:
             with self._path.open("rb") as file:
@@ -46,7 +50,7 @@ class WatchedFile:
         except OSError as err:
             raise StoreError(f"{self._path} can not be read: {err.strerror}") from err
         if len(data) > self._max:
-            raise InputError(f"{self._path} is larger than {self._max} bytes")
+            raise FileTooLarge(f"{self._path} is larger than {self._max} bytes")
         return data
 
     def start(self, changed: Callable[[], None]) -> None:

@@ -8,14 +8,21 @@ from app.cli.output import say, table, write, write_block, write_json
 from app.config import load_settings
 from app.core.allowlist import AllowlistEntry
 from app.core.allowlist_diff import AllowlistDiff, Reach, VerdictDiff, diff_allowlists
+from app.core.errors import ServiceError
 from app.core.identity import source_slug
 
 _NAMED = 20  # recipes that a line names
 
 
 def check(options: argparse.Namespace) -> int:
-    """Load a file; a broken one ends with exit 2 and the rule that it breaks."""
-    listed = load_allowlist(options.file)
+    """Load a file; a broken one ends with exit 2 and the rule that it breaks, which is an answer too."""
+    try:
+        listed = load_allowlist(options.file)
+    except ServiceError as err:
+        if options.format == "json":
+            rule = err.details.get("rule")
+            write_json({"valid": False, "rule": rule, "message": err.message, "hint": err.hint})
+        raise
     counts: dict[str, int] = {}
     for entry in listed.entries:
         counts[entry.source_class.value] = counts.get(entry.source_class.value, 0) + 1

@@ -12,6 +12,7 @@ from app.bench.run import chosen
 from app.bench.run import run as run_bench
 from app.bench.table import render
 from app.cli.exits import OK
+from app.cli.files import write_file
 from app.cli.output import write_block, write_json
 from app.core.errors import InputError
 
@@ -32,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
         report = run_bench(Plan(options.size, tick=bar.refresh), names, begins=begins)
         bar.update(1)
     if output is not None:
-        output.write_text(json.dumps(report.to_json(), indent=2) + "\n", encoding="utf-8")
+        write_file(output, json.dumps(report.to_json(), indent=2) + "\n")
     if options.format == "json":
         write_json(report.to_json())
     else:
@@ -40,11 +41,10 @@ def run(options: argparse.Namespace) -> int:
     return OK
 
 
-def _writable(name: str) -> Path:
+def _writable(name: str) -> str:
     """The file, known to be writable before minutes are spent."""
-    path = Path(name)
     try:
-        path.touch()
+        Path(name).touch()
     except OSError as err:
         raise InputError(f"{name} can not be written: {err.strerror}") from err
-    return path
+    return name

@@ -5,9 +5,9 @@ import sys
 
 from app.cli.exits import OK
 from app.cli.files import read_file
-from app.cli.output import say
+from app.cli.output import say, write
 from app.core.canonical import Mapping, ParsedRecipe
-from app.core.errors import RecipeInvalid
+from app.core.errors import InputError, RecipeInvalid
 from app.core.recipe import require_resolved
 
 MAX_RECIPE_BYTES = 1 << 20
@@ -19,14 +19,17 @@ def run(options: argparse.Namespace) -> int:
     require_resolved(recipe)
     if not isinstance(recipe.root, Mapping):
         say("warning: this is no mapping, so no evidence can carry its digest; a resolved recipe is one")
-    sys.stdout.write(recipe.digest(f"https://aicr.run/recipe-evidence/{options.predicate_type}") + "\n")
+    write(recipe.digest(f"https://aicr.run/recipe-evidence/{options.predicate_type}"))
     return OK
 
 
 def _read(name: str) -> bytes:
     if name != "-":
         return read_file(name, max_bytes=MAX_RECIPE_BYTES, what="a resolved recipe")
-    data = sys.stdin.buffer.read(MAX_RECIPE_BYTES + 1)
+    try:
+        data = sys.stdin.buffer.read(MAX_RECIPE_BYTES + 1)
+    except OSError as err:
+        raise InputError(f"expected a resolved recipe on stdin, which can not be read: {err.strerror}") from err
     if len(data) > MAX_RECIPE_BYTES:
         raise RecipeInvalid(f"stdin has more than {MAX_RECIPE_BYTES} bytes; a resolved recipe is at most that large")
     return data

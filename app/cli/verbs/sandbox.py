@@ -3,6 +3,7 @@
 import argparse
 import re
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -26,7 +27,10 @@ def run(options: argparse.Namespace) -> int:
     directory = Path(options.directory)
     registry = SandboxRegistry(referrers_api=not options.no_referrers_api, port=options.registry_port)
     with SigstoreServer(port=options.sigstore_port) as sigstore, registry:
-        sigstore.write(directory)
+        try:
+            sigstore.write(directory)
+        except OSError as err:
+            raise InputError(f"{directory} can not be written: {err.strerror}") from err
         say("sandbox: trusted by nobody but who loads its root; Ctrl-C ends it. A service uses it with")
         for name, value in (
             ("SANDBOX", "true"),
@@ -105,6 +109,7 @@ def _short(text: object) -> str:
 def _until_interrupted(ready: str) -> None:
     """Say that everything is up and wait; from the moment that it is said, Ctrl-C is the ordinary end."""
     try:
+        sys.stdout.flush()  # what a service needs, or the table, may be read from a pipe while this runs
         say(ready)
         threading.Event().wait()
     except KeyboardInterrupt:

@@ -4,11 +4,12 @@ import argparse
 from typing import Any
 
 from app.cli.exits import INTERNAL, INVALID, NO_VERDICT, OK, UNREACHABLE, exit_of
-from app.cli.files import is_file, read_file
+from app.cli.files import exists, is_file, read_file
 from app.cli.output import say, say_error, write, write_json
 from app.client import ApiClient, ApiUnreachable, Refusal, Submitted
 from app.config import load_settings
-from app.core.errors import ServiceError
+from app.core.errors import InputError, ServiceError
+from app.core.input_form import parse_missing
 from app.core.pointer import MAX_POINTER_BYTES
 
 
@@ -19,6 +20,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with ApiClient(options.api or settings.api, options.timeout) as api:
             outcome = api.submit(bundle=bundle, pointer=pointer, dry_run=options.dry_run)
+            changed = _changed(api, outcome, options) if isinstance(outcome, Submitted) else ""
     except ApiUnreachable as err:
         say_error(err)
         return UNREACHABLE
@@ -29,14 +31,37 @@ def run(options: argparse.Namespace) -> int:
         return OK if options.fail_on == "never" and exit_of(err) == INVALID else exit_of(err)
     if isinstance(outcome, Refusal):
         return _refused(outcome, options)
-    return _stored(outcome, options)
+    return _stored(outcome, changed, options)
 
 
 def _named(text: str) -> tuple[str | None, bytes | None]:
-    """(reference, None) or (None, a pointer file's text)."""
-    if not is_file(text):
-        return text, None
-    return None, read_file(text, max_bytes=MAX_POINTER_BYTES, what="a pointer")
+    """(reference, None) or (None, a pointer file's text); raises `InputError` for what is neither."""
+    if is_file(text):
+        return None, read_file(text, max_bytes=MAX_POINTER_BYTES, what="a pointer")
+    if exists(text):
+        raise InputError(
+            f"{text[:200]} is no file, and the service can not see it",
+            hint="push the bundle to a registry, then submit its pointer file or registry/repository@sha256:<64 hex>",
+        )
+    parse_missing(text)
+    return text, None
+
+
+def _changed(api: ApiClient, outcome: Submitted, options: argparse.Namespace) -> str:
+    """What the submission did to the recipe's state, for people.
+
+    A repeat is answered as the first time was, so what holds now is asked for; that it can not be told is no failure
+    of the submission.
+    """
+    state: Any = outcome.body["state"]
+    if outcome.created or options.dry_run:
+        return f"{state['before'] or 'unknown'} -> {state['after']}"
+    if options.format == "json":
+        return ""
+    try:
+        return f"the recipe is {api.recipe(str(outcome.body['recipe']))['state']} now"
+    except ServiceError:
+        return f"the recipe was {state['after']} then"
 
 
 def _refused(refusal: Refusal, options: argparse.Namespace) -> int:
@@ -57,15 +82,14 @@ def _refused(refusal: Refusal, options: argparse.Namespace) -> int:
     return OK if options.fail_on == "never" else INVALID
 
 
-def _stored(outcome: Submitted, options: argparse.Namespace) -> int:
+def _stored(outcome: Submitted, changed: str, options: argparse.Namespace) -> int:
     body: dict[str, Any] = dict(outcome.body)
     if options.format == "json":
         write_json(body)
     else:
-        state = body["state"]
         did = "judged, not stored" if options.dry_run else "stored" if outcome.created else "was already there"
         counts = "counts" if body["allowlisted"] else "is shown, its signer is not on the allowlist"
-        write(f"{body['recipe']}: {did}; {body['class']}, {counts}; {state['before'] or 'unknown'} -> {state['after']}")
+        write(f"{body['recipe']}: {did}; {body['class']}, {counts}; {changed}")
         for remark in body["remarks"]:
             write(f"  remark {remark['code']}: {remark['message']}")
     failed = body["exit"] == 1

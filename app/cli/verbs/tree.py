@@ -1,13 +1,13 @@
 """`check-tree` and `index`: a committed pointer tree."""
 
 import argparse
-import sys
 
 from app.bootstrap.offline import tree_service
 from app.cli.exits import DIFFERENCES, OK
 from app.cli.files import exists
-from app.cli.output import say, write, write_json
+from app.cli.output import say, write, write_block, write_json
 from app.config import Settings, load_settings
+from app.core.errors import InputError
 
 
 def check(options: argparse.Namespace) -> int:
@@ -35,6 +35,8 @@ def check(options: argparse.Namespace) -> int:
 
 def index(options: argparse.Namespace) -> int:
     """Print or write the index, or compare it with the written one."""
+    if options.format == "json" and (options.out or options.check):
+        raise InputError("--format json is for an index that is printed", hint="leave --out and --check out, or it")
     settings = load_settings()
     root = options.directory or settings.pointers
     allowlist = _allowlist(options, root, settings)
@@ -47,8 +49,11 @@ def index(options: argparse.Namespace) -> int:
     made = service.write_index(root, options.out, allowlist) if options.out else service.index(root, allowlist)
     for line in made.problems:
         say(f"left out: {line}")
-    if not options.out:
-        sys.stdout.write(made.text.decode())
+    if options.format == "json":
+        write_json(made.document)
+    elif not options.out:
+        # What strangers wrote is in double quotes there, where the escapes of output are YAML's own.
+        write_block(made.text.decode().rstrip("\n"))
     return OK
 
 

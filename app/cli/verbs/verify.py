@@ -1,18 +1,17 @@
 """`verify`: judge a bundle offline with the local roots, or let a service judge it."""
 
 import argparse
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 from app.bootstrap.offline import verify_service, verify_signature
 from app.cli.exits import INVALID, OK
-from app.cli.files import exists, is_file, read_file
-from app.cli.output import block, json_text, one_line, say
+from app.cli.files import exists, is_file, read_file, write_file
+from app.cli.output import block, json_text, one_line, say, say_error, write_block, write_json
 from app.client import ApiClient, ApiUnreachable
 from app.config import load_settings
 from app.core.bundle import Pins, SignatureRefused
-from app.core.errors import DocumentInvalid, InputError, StoreError
+from app.core.errors import DocumentInvalid, InputError
+from app.core.input_form import parse_missing
 from app.core.markdown import render_markdown
 from app.core.pointer import MAX_POINTER_BYTES
 from app.core.report_json import read_report
@@ -58,9 +57,9 @@ def run(options: argparse.Namespace) -> int:
             ),
         )
     report = examined.report
-    _deliver(options, json_text(report.to_json()) if _json(options) else block(render_markdown(report)))
+    lost = _deliver(options, report.to_json() if _json(options) else render_markdown(report))
     _explain(examined)
-    return process_exit(report)
+    return process_exit(report) or lost
 
 
 def _explain(examined: Examined) -> None:
@@ -83,16 +82,24 @@ def _json(options: argparse.Namespace) -> bool:
     return bool(options.format == "json")
 
 
-def _deliver(options: argparse.Namespace, text: str) -> None:
-    """What was made for stdout, there or in the file; `text` is printable already."""
-    text = text.rstrip("\n") + "\n"
+def _deliver(options: argparse.Namespace, made: Mapping[str, object] | str) -> int:
+    """Print what was made, or write it to the named file; the exit of a good verdict after that.
+
+    It is not 0 when there is no such file to read afterwards; any other verdict is the exit by itself.
+    """
     if options.output is None:
-        sys.stdout.write(text)
-        return
+        if isinstance(made, str):
+            write_block(made.rstrip("\n"))
+        else:
+            write_json(made)
+        return OK
+    text = block(made) if isinstance(made, str) else json_text(made)
     try:
-        Path(options.output).write_text(text, encoding="utf-8")
-    except OSError as err:
-        raise StoreError(f"can not write {options.output}: {err.strerror}") from err
+        write_file(options.output, text.rstrip("\n") + "\n")
+    except InputError as err:
+        say_error(err)
+        return INVALID
+    return OK
 
 
 def _signature_only(options: argparse.Namespace, pins: Pins) -> int:
@@ -105,16 +112,16 @@ def _signature_only(options: argparse.Namespace, pins: Pins) -> int:
         if outcome.hint or rule is not None:
             say(f"hint: {outcome.hint or (rule.cure if rule else '')}")
         return INVALID
-    _deliver_facts(options, outcome.to_json())
+    lost = _deliver_facts(options, outcome.to_json())
     if outcome.signature.weightless:
         say(f"remark: {outcome.signature.weightless}: as evidence this signature would have no weight")
-    return OK
+    return lost
 
 
-def _deliver_facts(options: argparse.Namespace, facts: Mapping[str, object]) -> None:
+def _deliver_facts(options: argparse.Namespace, facts: Mapping[str, object]) -> int:
     """As JSON, or a line for each."""
     lines = (one_line(f"{key + ':':15}{value}") for key, value in facts.items())
-    _deliver(options, json_text(facts) if _json(options) else "\n".join(lines))
+    return _deliver(options, facts if _json(options) else "\n".join(lines))
 
 
 def _asked(options: argparse.Namespace) -> int:
@@ -136,6 +143,8 @@ def _asked(options: argparse.Namespace) -> int:
         raise InputError(
             f"the service can not see the local {named}", hint="leave --api out to judge it here, or name its reference"
         )
+    if pointer is None:
+        parse_missing(named)
     with ApiClient(options.api, options.timeout) as api:
         body = api.verify(bundle=None if pointer is not None else named, pointer=pointer)
     try:
@@ -144,5 +153,5 @@ def _asked(options: argparse.Namespace) -> int:
         raise ApiUnreachable(
             f"the address answered with no report: {err.message}", hint="check --api: it may not be this service"
         ) from err
-    _deliver(options, json_text(body) if _json(options) else block(render_markdown(report)))
-    return process_exit(report)
+    lost = _deliver(options, body if _json(options) else render_markdown(report))
+    return process_exit(report) or lost
