@@ -274,7 +274,10 @@ def _serve(factory: JudgeFactory, pipe: Connection, memory_bytes: int) -> None:
     gc.collect()
     gc.freeze()
     _limit_memory(memory_bytes)
-    pipe.send("ready")
+    try:
+        pipe.send("ready")
+    except OSError:
+        return  # the supervisor is gone
     while True:
         try:
             job = pipe.recv()

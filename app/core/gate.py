@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from app.core.errors import RegistryNotTrusted
-from app.core.refs import OciRef
+from app.core.refs import OciRef, is_registry_host, is_repository
 
 SETTING = "AICR_EVIDENCE_TRUSTED_REGISTRIES"
 
@@ -54,6 +54,12 @@ class TrustedRegistries:
             hint=f"whoever runs the service can admit it with {line}",
             details={"reference": str(ref), "setting": line},
         )
+
+
+def can_admit(prefix: str) -> bool:
+    """Whether some reference could begin with this prefix; a setting with one that admits nothing is a mistake."""
+    host, slash, path = prefix.partition("/")
+    return is_registry_host(host) and normal_host(host) != "index.docker.io" and (not slash or is_repository(path))
 
 
 def normal_host(host: str) -> str:

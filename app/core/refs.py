@@ -107,6 +107,19 @@ class OciRef:
         return f"{name}@{self.digest}" if self.digest else f"{name}:{self.tag}"
 
 
+def is_registry_host(text: str) -> bool:
+    """Whether `text` is `host`, `host:port` or `[address]:port`, as a reference may begin."""
+    if not _HOST.fullmatch(text):
+        return False
+    port = text[text.rindex("]") + 1 :] if "]" in text else text
+    return ":" not in port or 0 < int(port.rpartition(":")[2]) < 65536
+
+
+def is_repository(text: str) -> bool:
+    """Whether `text` is a path of a registry, whole or its first segments."""
+    return len(text) <= MAX_REPOSITORY_CHARS and _REPOSITORY.fullmatch(text) is not None
+
+
 def is_pinned_target(target: str) -> bool:
     """Upstream's test: the target starts with `sha256:`; `sha512:` is no pin (O1, O2)."""
     return target.startswith("sha256:")

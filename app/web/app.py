@@ -22,6 +22,7 @@ from app.web.addresses import known_address
 from app.web.api import allowlist, answer, attempts, evidence, recipes, system
 from app.web.caching import TagCache
 from app.web.context import UNPACKING_AT_ONCE, Container, Context
+from app.web.draining import LAST_SECONDS, RunningRequests, draining
 from app.web.limits import ClientBuckets, TokenBucket
 from app.web.problems import Answer, answer_of, problem_response
 from app.web.wording import invalid_fields
@@ -38,12 +39,17 @@ ROUTERS: Sequence[APIRouter] = (
 """Every route, in the order of the contract."""
 
 
-def create_app(container: Container, *, monotonic: Callable[[], float] = time.monotonic) -> FastAPI:
-    """The HTTP side of a container; the container's life is the caller's."""
+def create_app(
+    container: Container, *, monotonic: Callable[[], float] = time.monotonic, close: Callable[[], None] = lambda: None
+) -> FastAPI:
+    """The HTTP side of a container, whose life is the caller's; `close` is called at the end of the application's."""
     app = bare_app()
     app.state.clock = container.clock
     app.state.tags = TagCache()
     app.state.draining = False
+    app.state.running = set()
+    app.state.drain_seconds = max(0.0, container.settings.shutdown_timeout_seconds - LAST_SECONDS)
+    app.state.close = close
     app.state.context = _context(container)
     _handle_errors(app)
     _wrap(app, container, monotonic)
@@ -59,6 +65,7 @@ def bare_app() -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
+        lifespan=draining,
         generate_unique_id_function=lambda route: route.name,
     )
     for router in ROUTERS:
@@ -92,13 +99,14 @@ def _wrap(app: FastAPI, container: Container, monotonic: Callable[[], float]) ->
         middleware.RateLimit,
         everybody=TokenBucket(everybody.per_second, everybody.burst) if everybody else None,
         clients=ClientBuckets(client.per_second, client.burst) if client else None,
-        trusted_proxies=frozenset(settings.trusted_proxies),
+        trusted_proxies=settings.proxies,
         clock=container.clock,
         monotonic=monotonic,
     )
     app.add_middleware(middleware.LastResort)
     app.add_middleware(middleware.AccessLog, monotonic=monotonic)
     app.add_middleware(middleware.RequestId)
+    app.add_middleware(RunningRequests, running=app.state.running)
 
 
 def _handle_errors(app: FastAPI) -> None:

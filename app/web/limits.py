@@ -5,8 +5,19 @@ A bucket is two numbers; the time is an argument. Which header says what is in `
 
 import ipaddress
 import math
+import re
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+MAX_HOPS = 32
+"""Addresses of `X-Forwarded-For` that are looked at, from the right; there are never that many proxies."""
+
+_PORT = re.compile(r":[0-9]{1,5}$")
+"""Some proxies write the port of the connection after an IPv4 address or a bracket."""
 
 MAX_CLIENTS = 20_000
 """Buckets kept at once; the least recently used goes first, so a flood of addresses costs no memory."""
@@ -66,23 +77,36 @@ class ClientBuckets:
         return bucket.take(now)
 
 
-def client_key(peer: str, forwarded: str, trusted_proxies: frozenset[str]) -> str:
-    """Who is asking: the peer, or the nearest address of `X-Forwarded-For` that is no trusted proxy.
+def client_key(peer: str, forwarded: str, trusted_proxies: Sequence[Network]) -> str:
+    """Who is asking: the peer, or the right-most address of `X-Forwarded-For` that is no trusted proxy.
 
-    An IPv6 client is its /64, since one customer holds that many addresses. The key is never logged.
+    Each proxy writes on the right whom it saw, so everything left of an address that is not trusted may be invented,
+    and the header of a peer that is not trusted says nothing. An IPv6 client is its /64, since one customer holds
+    that many addresses. The key is never logged.
     """
-    client = peer
-    if peer in trusted_proxies:
-        for hop in reversed([part.strip() for part in forwarded.split(",")[-32:]]):
-            client = hop or client
-            if hop not in trusted_proxies:
-                break
+    client = _address(peer)
+    if client is None:
+        return peer
+    for hop in reversed([part for part in forwarded.split(",")[-MAX_HOPS:] if part.strip()]):
+        if not any(client in network for network in trusted_proxies):
+            break
+        seen = _address(hop)
+        if seen is None:
+            break  # a proxy of ours wrote no address: count the one that it has itself
+        client = seen
+    if isinstance(client, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((client, 64), strict=False))
+    return str(client)
+
+
+def _address(text: str) -> Address | None:
+    """An address with or without a port, an IPv4 address as such however it is written; None for what is none."""
+    bare = text.strip()
+    if bare.startswith("[") or bare.count(":") == 1:
+        bare = _PORT.sub("", bare).removeprefix("[").removesuffix("]")
     try:
-        address = ipaddress.ip_address(client)
+        address = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
-        return peer  # a forged or empty header names nobody: count the one we see
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return str(address.ipv4_mapped)
-        return str(ipaddress.ip_network((address, 64), strict=False))
-    return str(address)
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address

@@ -9,14 +9,14 @@ import logging
 import math
 import traceback
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.ports import Clock
-from app.web.limits import ClientBuckets, Grant, TokenBucket, client_key
+from app.web.limits import ClientBuckets, Grant, Network, TokenBucket, client_key
 from app.web.problems import Answer, problem_response
 
 API_VERSION = "v1"
@@ -142,7 +142,7 @@ class RateLimit:
         *,
         everybody: TokenBucket | None,
         clients: ClientBuckets | None,
-        trusted_proxies: frozenset[str],
+        trusted_proxies: Sequence[Network],
         clock: Clock,
         monotonic: Callable[[], float],
     ) -> None:

@@ -1,11 +1,13 @@
 """`serve`, `migrate`, `rebuild`, `settings`, `trust show`, `sandbox`, `demo`: what has a database or processes."""
 
+import http.client
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from app.cli.verbs.serve import listen
 from app.config import PREFIX, Settings
+from app.core.errors import ServiceError
 from tests.support.endtoend import Run, Signing, cli, signing
+from tests.support.postgres import shared_cluster
 
 ROOT = Path(__file__).parents[2]
 ALLOWLIST = "schemaVersion: 1.0.0\n"
@@ -92,8 +97,81 @@ def test_what_has_the_database_is_named_to_who_wants_it_too(sigstore: Signing, t
             assert f"in use by serve (pid {process.pid})" in done.err
             assert "hint: " in done.err
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) in {0, -signal.SIGTERM}
+        assert process.wait(30) == 0
     assert (verb(env, tmp_path, "migrate").code, verb(env, tmp_path, "rebuild").code) == (0, 0)
+
+
+def test_a_service_that_is_ended_is_not_ready_and_finishes_what_runs(sigstore: Signing, tmp_path: Path) -> None:
+    env = environment(tmp_path, sigstore.trusted_root, RATE_LIMIT_CLIENT="1/s burst 2")
+    with started(["serve", "--port", "0"], "serving on http://127.0.0.1:", env, tmp_path) as (process, line):
+        found = re.search(r"127\.0\.0\.1:(\d+)", line)
+        assert found is not None
+        at = ("127.0.0.1", int(found[1]))
+        running = http.client.HTTPConnection(*at, timeout=30)
+        running.putrequest("POST", "/verify")
+        for name, value in (("Content-Type", "application/json"), ("Content-Length", "2")):
+            running.putheader(name, value)
+        running.endheaders(b"{")
+        assert [status(at, "POST", "/verify", f"10.0.0.{n}") for n in range(3)] == [415, 429, 429], "no header counts"
+        process.send_signal(signal.SIGINT)
+        while status(at, "GET", "/ready") != 503:
+            time.sleep(0.01)
+        assert status(at, "GET", "/health") == 200
+        process.send_signal(signal.SIGTERM)
+        assert status(at, "GET", "/ready") == 503, "asked again, it waits all the same"
+        running.send(b"}")
+        assert running.getresponse().status == 400
+        running.close()
+        assert process.wait(30) == 0
+        assert process.stdout is not None
+        said = process.stdout.read()
+    assert "waiting for 1 running requests" in said
+    assert "error" not in said.replace("uvicorn.error", "")
+
+
+def status(at: tuple[str, int], method: str, path: str, forwarded: str = "") -> int:
+    """The status of one request on a connection of its own."""
+    connection = http.client.HTTPConnection(*at, timeout=30)
+    try:
+        connection.request(method, path, headers={"X-Forwarded-For": forwarded} if forwarded else {})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_a_service_that_is_ended_while_it_starts_ends_in_order(sigstore: Signing, tmp_path: Path) -> None:
+    env = environment(tmp_path, sigstore.trusted_root)
+    with started(["serve", "--port", "0"], "alembic", env, tmp_path) as (process, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert process.stdout is not None
+        assert "error: " not in process.stdout.read()
+
+
+@pytest.mark.postgres
+def test_several_processes_start_together_end_together_and_say_once_what_stops_them(
+    sigstore: Signing, tmp_path: Path
+) -> None:
+    url = shared_cluster().database()
+    env = environment(tmp_path, sigstore.trusted_root, DATABASE_URL=url, WORKERS="2")
+    refused = subprocess.run(
+        [sys.executable, "-m", "app", "serve", "--port", "0"],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "a server process can not start: " in refused.stderr
+    assert "aicr evidence migrate" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert verb(env, tmp_path, "migrate").code == 0
+    with started(["serve", "--port", "0"], "Application startup complete", env, tmp_path) as (process, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        assert process.stdout is not None
+        assert "Traceback" not in process.stdout.read()
 
 
 def test_a_killed_service_leaves_no_lock(sigstore: Signing, tmp_path: Path) -> None:
@@ -180,6 +258,7 @@ def test_settings_show_every_name_with_source_and_default(bare: pytest.MonkeyPat
         "source": "environment",
         "default": "8080",
         "meaning": "port to listen on; 0 takes a free one",
+        "problem": None,
     }
     assert lines["AICR_EVIDENCE_HOST"]["source"] == "default"
     assert all(line["meaning"] for line in lines.values())
@@ -191,12 +270,15 @@ def test_settings_show_every_name_with_source_and_default(bare: pytest.MonkeyPat
 def test_settings_hide_what_is_secret(bare: pytest.MonkeyPatch) -> None:
     bare.setenv("AICR_EVIDENCE_CATALOGUE_TOKEN", "catalogue-secret,other-secret")
     bare.setenv("AICR_EVIDENCE_ADMIN_TOKEN", "admin-secret")
-    bare.setenv("AICR_EVIDENCE_DATABASE_URL", "postgresql+psycopg://aicr:p%40ss-secret@db.example.org/aicr")
+    bare.setenv(
+        "AICR_EVIDENCE_DATABASE_URL",
+        "postgresql+psycopg://aicr:the@secret@db.example.org/aicr?sslmode=require&sslpassword=secret",
+    )
     bare.setenv("AICR_EVIDENCE_API", "http://user:api-secret@127.0.0.1:8080")
     for run in (cli("settings"), cli("settings", "--format", "json")):
         assert run.code == 0
         assert "secret" not in run.out + run.err
-        assert "postgresql+psycopg://aicr:***@db.example.org/aicr" in run.out
+        assert "postgresql+psycopg://aicr:***@db.example.org/aicr?sslmode=require&sslpassword=***" in run.out
         assert "(set, hidden)" in run.out
 
 
@@ -209,11 +291,51 @@ def test_a_variable_that_names_no_setting_is_pointed_out(bare: pytest.MonkeyPatc
 def test_a_setting_that_can_not_be_read_is_named_without_its_value(bare: pytest.MonkeyPatch) -> None:
     bare.setenv("AICR_EVIDENCE_PORT", "secret-port")
     bare.setenv("AICR_EVIDENCE_RATE_LIMIT", "fast")
-    run = cli("settings")
+    run = cli("migrate")
     assert (run.code, run.out) == (2, "")
     assert "AICR_EVIDENCE_PORT: " in run.err
     assert "AICR_EVIDENCE_RATE_LIMIT: " in run.err
     assert "secret-port" not in run.err
+    assert "hint: `aicr evidence settings` lists every name and default, and marks what is bad" in run.err
+
+
+def test_settings_are_listed_with_the_bad_ones_marked(bare: pytest.MonkeyPatch) -> None:
+    bare.setenv("AICR_EVIDENCE_PORT", "secret-port")
+    bare.setenv("AICR_EVIDENCE_WORKERS", "2")
+    bare.setenv("AICR_EVIDENCE_LOG_LEVEL", "debug")
+    run = cli("settings")
+    assert run.code == 2
+    assert len(run.out.splitlines()) == 1 + len(Settings.model_fields)
+    assert re.search(r"^AICR_EVIDENCE_PORT +\(bad\) +environment +8080 +port", run.out, re.MULTILINE)
+    assert re.search(r"^AICR_EVIDENCE_WORKERS +\(bad\) +environment +1 +server", run.out, re.MULTILINE)
+    assert re.search(r"^AICR_EVIDENCE_LOG_LEVEL +debug +environment", run.out, re.MULTILINE)
+    port, workers = run.err.splitlines()
+    assert port == "error: AICR_EVIDENCE_PORT: Input should be a valid integer, unable to parse string as an integer"
+    assert workers.startswith("error: AICR_EVIDENCE_WORKERS: more than one needs a server database: set DATABASE_URL")
+    assert "secret-port" not in run.out
+    marked = {line["name"]: line["problem"] for line in cli("settings", "--format", "json").json if line["problem"]}
+    assert sorted(marked) == ["AICR_EVIDENCE_PORT", "AICR_EVIDENCE_WORKERS"]
+
+
+def test_a_bad_option_is_told_apart_from_its_setting(bare: pytest.MonkeyPatch) -> None:
+    run = cli("serve", "--port", "70000")
+    assert run.code == 2
+    assert "the option for AICR_EVIDENCE_PORT: Input should be less than or equal to 65535" in run.err
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        pytest.param("a..b", "AICR_EVIDENCE_HOST: expected an address of this machine, got 'a..b'", id="no-name"),
+        pytest.param("127.0.0.1:80", "AICR_EVIDENCE_HOST: expected an address of this machine", id="with-port"),
+        pytest.param("192.0.2.1", "can not listen on 192.0.2.1:0: Cannot assign requested address", id="elsewhere"),
+    ],
+)
+def test_a_host_that_is_not_here_is_named(host: str, said: str) -> None:
+    with pytest.raises(ServiceError) as caught:
+        listen(Settings(host=host, port=0))
+    assert caught.value.message.startswith(said)
+    assert "PORT" not in (caught.value.hint or "")
 
 
 def test_trust_show_names_roots_logs_and_their_times(bare: pytest.MonkeyPatch, sigstore: Signing) -> None:

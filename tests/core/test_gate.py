@@ -3,7 +3,7 @@
 import pytest
 
 from app.core.errors import RegistryNotTrusted
-from app.core.gate import TrustedRegistries
+from app.core.gate import TrustedRegistries, can_admit
 from app.core.refs import OciRef
 
 DIGEST = "sha256:" + "a" * 64
@@ -68,3 +68,28 @@ def test_a_refusal_gives_the_setting_line_that_admits_the_reference() -> None:
 
 def test_an_admitted_reference_passes_in_silence() -> None:
     assert TrustedRegistries.parse("ghcr.io").require(OciRef.parse("ghcr.io/a/b:t")) is None
+
+
+@pytest.mark.parametrize(
+    ("prefix", "can"),
+    [
+        pytest.param("ghcr.io/nvidia", True, id="plain"),
+        pytest.param("GHCR.IO./nvidia/a_b", True, id="host-in-another-form"),
+        pytest.param("registry:5000", True, id="host-and-port"),
+        pytest.param("[::1]:5000/x", True, id="ipv6"),
+        pytest.param("[::1]", True, id="ipv6-without-port"),
+        pytest.param("https://ghcr.io/nvidia", False, id="url"),
+        pytest.param("a b", False, id="space"),
+        pytest.param("h/../x", False, id="parent-segment"),
+        pytest.param("ghcr.io/nvidia/", False, id="trailing-slash"),
+        pytest.param("ghcr.io/NVIDIA", False, id="path-that-no-reference-has"),
+        pytest.param("ghcr.io/nvidia@sha256", False, id="reference"),
+        pytest.param("ghcr.io/*", False, id="wildcard"),
+        pytest.param("registry:0", False, id="port-0"),
+        pytest.param("[::1]:65536", False, id="no-port"),
+        pytest.param("index.docker.io/x", False, id="other-name-of-docker-io"),
+        pytest.param("/x", False, id="no-host"),
+    ],
+)
+def test_a_prefix_that_no_reference_begins_with_admits_nothing(prefix: str, *, can: bool) -> None:
+    assert can_admit(prefix) is can

@@ -1,10 +1,12 @@
 """Token buckets, with time as an argument."""
 
+import ipaddress
+
 import pytest
 
 from app.web.limits import ClientBuckets, TokenBucket, client_key
 
-PROXIES = frozenset({"127.0.0.1", "10.0.0.7"})
+PROXIES = tuple(ipaddress.ip_network(text) for text in ("127.0.0.0/8", "10.0.0.7", "2001:db8:9::/48"))
 
 
 def test_a_bucket_gives_its_burst_and_refills_with_time() -> None:
@@ -43,9 +45,25 @@ def test_clients_do_not_take_from_one_another_and_are_bounded() -> None:
         pytest.param("127.0.0.1", "10.0.0.7", "10.0.0.7", id="only-proxies"),
         pytest.param("127.0.0.1", "", "127.0.0.1", id="no-header"),
         pytest.param("127.0.0.1", "<script>", "127.0.0.1", id="no-address"),
+        pytest.param("127.9.9.9", "198.51.100.1", "198.51.100.1", id="proxy-of-a-network"),
+        pytest.param("10.0.0.8", "198.51.100.1", "10.0.0.8", id="beside-the-proxy"),
+        pytest.param("127.0.0.1", "198.51.100.1, unknown, 10.0.0.7", "10.0.0.7", id="nothing-left-of-no-address"),
+        pytest.param("127.0.0.1", "198.51.100.1, , 10.0.0.7,", "198.51.100.1", id="empty-items"),
+        pytest.param("127.0.0.1", "198.51.100.1:4711", "198.51.100.1", id="address-with-port"),
+        pytest.param("127.0.0.1", "[2001:db8:1:2::5]:4711", "2001:db8:1:2::/64", id="ipv6-with-port"),
+        pytest.param("127.0.0.1", "1.2.3.4, [2001:db8:1:2::5]", "2001:db8:1:2::/64", id="ipv6-in-brackets"),
+        pytest.param("2001:db8:9::1", "::ffff:198.51.100.1", "198.51.100.1", id="ipv6-proxy"),
+        pytest.param("::ffff:127.0.0.1", "198.51.100.1", "198.51.100.1", id="mapped-proxy"),
+        pytest.param("127.0.0.1", "198.51.100.1" + ", 127.0.0.2" * 40, "127.0.0.2", id="more-hops-than-proxies"),
+        pytest.param("fe80::1%eth0", "", "fe80::/64", id="scoped"),
+        pytest.param("", "198.51.100.1", "", id="no-peer"),
         pytest.param("2001:db8:1:2:3:4:5:6", "", "2001:db8:1:2::/64", id="ipv6-customer"),
         pytest.param("::ffff:192.0.2.9", "", "192.0.2.9", id="mapped"),
     ],
 )
 def test_a_client_is_the_nearest_address_that_is_no_proxy(peer: str, forwarded: str, expected: str) -> None:
     assert client_key(peer, forwarded, PROXIES) == expected
+
+
+def test_without_trusted_proxies_the_header_names_nobody() -> None:
+    assert client_key("127.0.0.1", "198.51.100.1", ()) == "127.0.0.1"

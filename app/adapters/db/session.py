@@ -143,8 +143,10 @@ def parse_url(text: str) -> URL:
     try:
         url = make_url(text)
         backend = url.get_backend_name()
-    except SQLAlchemyError as err:
-        raise InputError("expected a database URL", hint="sqlite:///./var/evidence.db") from err
+    except (SQLAlchemyError, ValueError) as err:  # a port that is no number is a bare ValueError
+        raise InputError(
+            "AICR_EVIDENCE_DATABASE_URL: expected a database URL", hint="sqlite:///./var/evidence.db"
+        ) from err
     if backend == "sqlite":
         if url.database in {None, "", ":memory:"}:
             raise InputError("expected a file in the SQLite URL", hint="sqlite:///./var/evidence.db")

@@ -24,6 +24,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from app.core.errors import InputError
+from app.core.urls import masked_url
 
 MAX_ANSWER_BYTES: Final = 4 << 20
 """Certificate chains, log entries and timestamps are some kilobytes; anything near this is no such answer."""
@@ -145,7 +146,7 @@ def check_url(url: str) -> None:
     if split.scheme == "http" and _is_loopback(split.hostname or ""):
         return
     raise InputError(
-        f"expected an https URL in the signing configuration, got {url[:200]!r}",
+        f"expected an https URL in the signing configuration, got {masked_url(url)[:200]!r}",
         hint="plain http is accepted for loopback addresses only: an identity token would be readable on the way",
     )
 

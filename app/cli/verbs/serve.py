@@ -1,21 +1,29 @@
 """`serve`, `migrate`, `rebuild`: what has the database to itself."""
 
 import argparse
+import errno
 import logging
+import math
+import signal
 import socket
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from types import FrameType
 
 import uvicorn
 from tqdm import tqdm
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from app.bootstrap.container import Container, migrate_database, open_container
 from app.cli.exits import OK
 from app.cli.output import say, write, write_json
 from app.config import Settings, load_settings
-from app.core.errors import StoreError
+from app.core.errors import InputError, StoreError
 from app.web.app import create_app
+from app.web.draining import LAST_SECONDS
 from app.web.process import LOG_FORMAT
 from app.web.wire import TimedHeads
 
@@ -23,15 +31,17 @@ _BACKLOG = 512
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM; running requests may finish first."""
+    """Serve until SIGINT or SIGTERM, which is the ordinary end at any time; running requests may finish first."""
     given = {name: getattr(options, name) for name in ("host", "port") if getattr(options, name) is not None}
     settings = load_settings(given)
     _log(settings)
-    if settings.workers > 1:
-        _serve_many(settings)
-        return OK
-    with open_container(settings) as container:
-        _serve(container)
+    ending = Ending()
+    with ending.by_signals(), suppress(KeyboardInterrupt):
+        if settings.workers > 1:
+            _serve_many(settings, ending)
+        else:
+            with open_container(settings) as container:
+                _serve(container, ending)
     return OK
 
 
@@ -71,20 +81,62 @@ def listen(settings: Settings) -> socket.socket:
     bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         bound.bind((settings.host, settings.port))
+    except (socket.gaierror, UnicodeError) as err:
+        bound.close()
+        raise InputError(
+            f"AICR_EVIDENCE_HOST: expected an address of this machine, got {settings.host!r}, which does not resolve",
+            hint="127.0.0.1, ::1, or 0.0.0.0 for every address",
+        ) from err
     except OSError as err:
         bound.close()
-        raise StoreError(
-            f"can not listen on {settings.host}:{settings.port}: {err.strerror}",
-            hint="set AICR_EVIDENCE_PORT to a free port, or 0",
-        ) from err
+        hint = "set AICR_EVIDENCE_PORT to a free port, or 0"
+        if err.errno not in {errno.EADDRINUSE, errno.EACCES}:
+            hint = "set AICR_EVIDENCE_HOST to an address of this machine"
+        raise StoreError(f"can not listen on {settings.host}:{settings.port}: {err.strerror}", hint=hint) from err
     bound.listen(_BACKLOG)
     return bound
 
 
-def _serve(container: Container) -> None:
+class Ending:
+    """Whether SIGINT or SIGTERM asked for the end, from before there is a server until its container is closed.
+
+    A signal raises nothing, so that a start or a close is not torn in two; only a second Ctrl-C does. While a server
+    runs, uvicorn and `app.web.draining` have the signals, and uvicorn raises them again here when it has ended.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._stop: Callable[[], object] = lambda: None
+
+    @contextmanager
+    def by_signals(self) -> Iterator[None]:
+        """Listen as long as the context lasts."""
+        before = {number: signal.signal(number, self._end) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def ends(self, stop: Callable[[], object]) -> None:
+        """From now on the end is to call `stop`, at once when it was asked for already."""
+        self._stop = stop
+        if self.asked:
+            stop()
+
+    def _end(self, number: int, _frame: FrameType | None) -> None:
+        if self.asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.asked = True
+        self._stop()
+
+
+def _serve(container: Container, ending: Ending | None = None) -> None:
     settings = container.settings
     bound = listen(settings)
     server = uvicorn.Server(uvicorn_config(create_app(container), settings))
+    if ending is not None:
+        ending.ends(lambda: setattr(server, "should_exit", True))
     _announce(bound, settings)
     server.run(sockets=[bound])
 
@@ -92,7 +144,8 @@ def _serve(container: Container) -> None:
 def uvicorn_config(app: object, settings: Settings, *, workers: int = 1) -> uvicorn.Config:
     """How uvicorn runs an application of ours: timeouts of corroboration 7.2, no log of addresses.
 
-    With several `workers`, `app` is the import name of a factory.
+    With several `workers`, `app` is the import name of a factory. Headers of proxies are read by `app.web.limits`
+    alone: uvicorn would believe whoever connects from this machine.
     """
     return uvicorn.Config(
         app,  # type: ignore[arg-type]  # any ASGI application
@@ -101,19 +154,24 @@ def uvicorn_config(app: object, settings: Settings, *, workers: int = 1) -> uvic
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         http=TimedHeads,
         timeout_keep_alive=120,
-        timeout_graceful_shutdown=int(settings.shutdown_timeout_seconds),
+        timeout_graceful_shutdown=math.ceil(min(settings.shutdown_timeout_seconds, LAST_SECONDS)),
         h11_max_incomplete_event_size=64 << 10,
         lifespan="on",
     )
 
 
-def _serve_many(settings: Settings) -> None:
-    """The same socket for every process; each opens its own container."""
+def _serve_many(settings: Settings, ending: Ending) -> None:
+    """The same socket for every process; each opens its own container, and says itself why it can not."""
     bound = listen(settings)
     _announce(bound, settings)
-    Multiprocess(uvicorn_config("app.web.process:app", settings, workers=settings.workers), sockets=[bound]).run()
+    processes = Multiprocess(uvicorn_config("app.web.process:app", settings, workers=settings.workers), sockets=[bound])
+    ending.ends(processes.should_exit.set)
+    processes.run()
+    if any(process.exitcode == STARTUP_FAILURE for process in processes.processes):
+        raise InputError("a server process could not start", hint="its error stands above")
 
 
 def _announce(bound: socket.socket, settings: Settings) -> None:

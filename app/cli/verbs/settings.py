@@ -5,14 +5,14 @@ import os
 from dataclasses import asdict
 
 from app.bootstrap.offline import roots
-from app.cli.exits import OK
+from app.cli.exits import INVALID, OK
 from app.cli.output import say, table, write, write_block, write_json
-from app.config import describe, load_settings, unknown_variables
+from app.config import describe, load_settings, survey, unknown_variables
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print every setting; a variable that names no setting is pointed out."""
-    lines = describe(load_settings(), os.environ)
+    """Print every setting; bad ones are marked, and a variable that names no setting is pointed out."""
+    lines = describe(*survey(), os.environ)
     if options.format == "json":
         write_json([asdict(line) for line in lines])
     else:
@@ -24,7 +24,10 @@ def run(options: argparse.Namespace) -> int:
         )
     for name in unknown_variables(os.environ):
         say(f"warning: {name} is set and names no setting")
-    return OK
+    bad = [line for line in lines if line.problem is not None]
+    for line in bad:
+        say(f"error: {line.name}: {line.problem}")
+    return INVALID if bad else OK
 
 
 def trust(options: argparse.Namespace) -> int:
