@@ -24,6 +24,7 @@ from app.core.errors import (
     RegistryNotTrusted,
     ServiceError,
 )
+from app.core.urls import masked_url
 
 MAX_ANSWER_BYTES = 256 << 20
 """More than the largest answer of the service; whatever answers instead of it fills no memory."""
@@ -49,7 +50,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The service judged the bundle and it does not count."""
+    """The service judged the bundle and it does not count; `body` is the whole error envelope."""
 
     step: str
     code: str
@@ -57,6 +58,7 @@ class Refusal:
     report: JsonObject
     message: str
     details: JsonObject = field(default_factory=dict)
+    body: JsonObject = field(default_factory=dict)
 
 
 class ApiClient:
@@ -73,7 +75,7 @@ class ApiClient:
         host = _host_of(base_url)
         if host is None:
             raise InputError(
-                f"expected an http or https address of the service, got {base_url[:200]!r}",
+                f"expected an http or https address of the service, got {masked_url(base_url)[:200]!r}",
                 hint="set AICR_EVIDENCE_API or --api, e.g. http://127.0.0.1:8080",
             )
         self._base_url = base_url.rstrip("/")
@@ -225,14 +227,14 @@ class ApiClient:
                 answer.close()
         except (httpx.ReadTimeout, httpx.WriteTimeout) as err:
             raise FetchError(
-                f"the service at {self._base_url} did not answer within {self._timeout:g} seconds",
+                f"the service at {masked_url(self._base_url)} did not answer within {self._timeout:g} seconds",
                 category=Category.TIMEOUT,
                 code="TIMEOUT",
                 hint="it may still be at work: ask again, or wait longer with --timeout",
             ) from err
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as err:
             raise ApiUnreachable(
-                f"the service at {self._base_url} did not answer: {type(err).__name__}",
+                f"the service at {masked_url(self._base_url)} did not answer: {type(err).__name__}",
                 hint="start it with `aicr evidence serve`, or name another with --api or AICR_EVIDENCE_API",
             ) from err
         kept = {name: value for name, value in answer.headers.items() if name in {"content-type", "retry-after"}}
@@ -282,6 +284,7 @@ def _refusal(answer: httpx.Response) -> Refusal | None:
         report=report if isinstance(report, dict) else {},
         message=str(body.get("message", "")),
         details=details,
+        body=body,
     )
 
 

@@ -66,16 +66,7 @@ def _changed(api: ApiClient, outcome: Submitted, options: argparse.Namespace) ->
 
 def _refused(refusal: Refusal, options: argparse.Namespace) -> int:
     if options.format == "json":
-        write_json(
-            {
-                "code": "EVIDENCE_REFUSED",
-                "step": refusal.step,
-                "rule": refusal.code,
-                "cause": refusal.cause,
-                "message": refusal.message,
-                "details": refusal.details,
-            }
-        )
+        write_json(refusal.body)
     say(f"refused at {refusal.step}: {refusal.code}: {refusal.cause.get('detail', refusal.message)}")
     if hint := refusal.cause.get("hint") or refusal.details.get("hint") or refusal.details.get("cure"):
         say(f"hint: {hint}")
