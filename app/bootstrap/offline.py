@@ -140,22 +140,25 @@ def effects(settings: Settings, old: Allowlist, new: Allowlist) -> Effects | Non
 
 
 def activate_allowlist(settings: Settings, path: str) -> AllowlistVersion:
-    """Put a file into force; on SQLite only while no service runs (it watches its own file)."""
+    """Put a file into force; on SQLite only while no service runs (it watches its own file).
+
+    Raises what `load_allowlist` raises for a file that is none.
+    """
+    text = _allowlist_text(path)
+    Allowlist.load(text)
     with exclusive(settings.database_url, "allowlist activate"):
         database = Database(settings.database_url)
         try:
             require_head(database, sandbox=settings.sandbox)
             store = SqlEvidenceStore(database)
             service = AllowlistService(
-                read=lambda: _allowlist_text(path),
+                read=lambda: text,
                 store=store,
                 rule=confirm_rule(settings),
                 clock=utc_now,
                 file_rules=True,
             )
             service.start()
-            if service.problem:
-                raise ServiceError(service.problem)
             return store.allowlists()[-1]
         finally:
             database.close()

@@ -1,6 +1,9 @@
 """The allowlist in force: loaded, replaced when its file changes, kept when the new file is broken.
 
 A change re-classifies everything at once, without any fetch (service 5). What a list says is in `core.allowlist`.
+Where the file rules (SQLite, one process), each change of it comes into force. On a server database several processes
+could each have another file, so there only the first list is taken from it; later ones come by `activate` alone, for
+all processes together, and a file that says otherwise is a problem that is shown.
 """
 
 import hashlib
@@ -49,21 +52,26 @@ class AllowlistService:
         self._changing = threading.Lock()
         self._in_force: InForce | None = None  # what the store's projections are made with
         self._shown: InForce | None = None  # what readers see: a new list once everything is classified by it
-        self.problem: str | None = None
+        self._file: str | None = None  # the sha256 of the file when it was last read whole
+        self._broken: str | None = None  # what is wrong with it since
+
+    @property
+    def problem(self) -> str | None:
+        """Why the file's list is not the one in force; None when it is."""
+        if self._broken is not None or self._file in {None, self.sha256()}:
+            return self._broken
+        return "the file differs from the list in force; `aicr evidence allowlist activate FILE` puts one into force"
 
     def start(self) -> None:
-        """Put the file's list into force; on a server database the stored one stays, if there is one.
+        """Put the file's list into force; where the file does not rule the stored one stays, if there is one.
 
         A broken file keeps the last list that was in force. Raises the file's error when there is none.
         """
         known = self._store.allowlists()
         if known:
             self._in_force = self._shown = _in_force(known)
-            if not self._file_rules:
-                self._reproject()
-                return
         try:
-            self._activate(self._read())
+            self._take(self._read())
         except ServiceError as err:
             if self._in_force is None:
                 raise
@@ -79,12 +87,12 @@ class AllowlistService:
             log.info("every recipe was weighed by the rules in force (%s)", mark)
 
     def refresh(self) -> None:
-        """Read the file again and put it into force; a broken one is only noted.
+        """Read the file again, and put it into force where it rules; a broken one is only noted.
 
         Raises the error when it may go away by itself (a store that does not answer), so that the caller tries again.
         """
         try:
-            self._activate(self._read())
+            self._take(self._read())
         except ServiceError as err:
             self._keep_last_good(err)
             if err.retryable:
@@ -123,7 +131,8 @@ class AllowlistService:
         known = found.allowlisted or on_any(lists.earlier, signer.issuer, signer.identity)
         return Listing(found.source_class.value, found.allowlisted, known)
 
-    def _activate(self, text: bytes) -> None:
+    def activate(self, text: bytes) -> None:
+        """Put a list into force, here and in every process of the database; raises `AllowlistInvalid`."""
         allowlist = Allowlist.load(text)
         version = AllowlistVersion(hashlib.sha256(text).hexdigest(), self._clock(), text)
         with self._changing:
@@ -140,10 +149,19 @@ class AllowlistService:
                     raise
                 self._shown = self._in_force
                 log.info("allowlist %s is in force", version.sha256[:12])
-            self.problem = None
+
+    def _take(self, text: bytes) -> None:
+        """What the file says now: into force where it rules, else only looked at."""
+        if self._file_rules or self._in_force is None:
+            self.activate(text)
+        else:
+            Allowlist.load(text)
+        self._file, self._broken = hashlib.sha256(text).hexdigest(), None
+        if self.problem is not None:
+            log.warning("allowlist: %s", self.problem)
 
     def _keep_last_good(self, err: ServiceError) -> None:
-        self.problem = err.message
+        self._broken = err.message
         log.warning("the allowlist file is not in force, the last good one stays: %s", err.message)
 
 

@@ -68,7 +68,9 @@ class InForce(Protocol):
 class AllowlistHolder(Protocol):
     """Where the list in force is kept; `problem` says why a newer file is not in force."""
 
-    problem: str | None
+    @property
+    def problem(self) -> str | None:
+        """None when the file is in force."""
 
     def current(self) -> InForce:
         """The list that counts now."""

@@ -235,3 +235,23 @@ def test_a_list_that_is_activated_beside_a_running_service_counts_there_too(
         assert run.code == 0, run.err
         soon(lambda: live.recipe(ALONE)["state"], "CONFIRMED")
         soon(lambda: live.get("/allowlist")["sha256"], sha256(proposed.read_text()))
+        soon(lambda: live.get("/ready")["status"], "degraded")
+        assert live.get("/ready")["reason"] == (
+            "the file differs from the list in force; `aicr evidence allowlist activate FILE` puts one into force"
+        )
+        edit(live, proposed.read_text())
+        soon(lambda: live.get("/ready")["status"], "ready")
+        edit(live, listing())
+        soon(lambda: live.get("/ready")["status"], "degraded")
+        assert live.recipe(ALONE)["state"] == "CONFIRMED"
+        broken = tmp_path / "broken.yaml"
+        broken.write_text("nonsense: 1\n")
+        assert cli("allowlist", "activate", str(broken)).code == 2
+    with living(tmp_path, listing(), database_url=url) as live:
+        assert (live.recipe(ALONE)["state"], live.get("/ready")["status"]) == ("CONFIRMED", "degraded")
+        assert live.get("/allowlist")["sha256"] == sha256(listing(OCTOCAT, NEW))
+        live.service.allowlist.touch()
+        activated = cli("allowlist", "activate", str(live.service.allowlist))
+        assert activated.code == 0, activated.err
+        soon(lambda: live.recipe(ALONE)["state"], "UNTESTED")
+        assert live.get("/ready")["status"] == "ready"

@@ -80,12 +80,39 @@ def test_a_broken_file_at_the_very_first_start_is_an_error() -> None:
     assert caught.value.rule == "J5"
 
 
-def test_on_a_server_database_the_stored_list_wins_at_start() -> None:
-    store = MemoryStore()
-    service(File(ONE), store).start()
-    lists = service(File(EMPTY), store, file_rules=False)
+DIFFERS = "the file differs from the list in force; `aicr evidence allowlist activate FILE` puts one into force"
+
+
+def test_on_a_server_database_only_the_first_list_comes_from_the_file() -> None:
+    file, store = File(ONE), MemoryStore()
+    lists = service(file, store, file_rules=False)
     lists.start()
-    assert listed(lists)
+    assert (listed(lists), lists.problem) == (True, None)
+    file.text = EMPTY
+    lists.refresh()
+    assert (listed(lists), lists.problem) == (True, DIFFERS)
+    again = service(file, store, file_rules=False)
+    again.start()
+    assert (listed(again), again.problem) == (True, DIFFERS)
+    file.text = b"nonsense: 1\n"
+    again.refresh()
+    assert "nonsense" in (again.problem or "")
+    file.text = ONE
+    again.refresh()
+    assert (listed(again), again.problem) == (True, None)
+
+
+def test_what_is_activated_on_a_server_database_decides_whether_the_file_differs() -> None:
+    store = MemoryStore()
+    same, other = (service(File(text), store, file_rules=False) for text in (EMPTY, ONE))
+    for each in (same, other):
+        each.start()
+    assert [each.problem for each in (same, other)] == [None, DIFFERS]
+    service(File(EMPTY), store, file_rules=False).start()
+    other.activate(ONE)
+    same.look()
+    assert [each.problem for each in (same, other)] == [DIFFERS, None]
+    assert [listed(each) for each in (same, other)] == [True, True]
 
 
 def test_a_list_of_another_process_is_followed() -> None:
