@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from importlib import resources
@@ -61,6 +62,42 @@ def test_every_verdict_is_the_expected_one_and_is_printed(tmp_path: Path) -> Non
     copier, original = DEV_TWO.signer.slug[:8], UAT_AWS.signer.slug[:8]
     assert re.search(rf"copy-of: .*source {copier}….* of source {original}…, which was logged first", run.stdout)
     assert (tmp_path / "var" / "demo" / "trusted_root.json").is_file()
+
+
+def test_what_the_demo_prints_to_try_works_as_it_is_printed(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"PATH": "/usr/bin:/bin"}
+
+    def typed(text: str) -> "subprocess.CompletedProcess[str]":
+        """In a fresh shell, as somebody would paste it."""
+        words = ["/bin/sh", "-c", text]
+        return subprocess.run(words, cwd=root, env=plain, capture_output=True, text=True, timeout=60, check=False)
+
+    command = [sys.executable, "-m", "app", "demo", "--directory", str(tmp_path / "de mo")]
+    with subprocess.Popen(
+        command, cwd=root, env=plain, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            shown = []
+            while not shown or not shown[-1].startswith("or "):
+                shown.append(process.stdout.readline())
+                assert shown[-1], "".join(shown)
+            first = next(n for n, line in enumerate(shown) if line.startswith("try "))
+            why, verify, export = (
+                shown[first][10:],
+                "".join(line[10:] for line in shown[first + 1 : -1]),
+                shown[-1][10:],
+            )
+            asked, judged = typed(why), typed(verify)
+            assert (asked.returncode, judged.returncode) == (0, 0), asked.stderr + judged.stderr
+            assert asked.stdout.startswith("h100-gke-cos-training: SINGLE")
+            assert judged.stdout.startswith("## Evidence verification")
+            status = typed(f"{export.partition('   ')[0]}\n{why.partition(' why ')[0]} status")
+            assert status.stdout.startswith("RECIPE "), status.stderr
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
 
 
 def test_a_sample_that_is_left_out_is_noticed(tmp_path: Path) -> None:

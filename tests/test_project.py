@@ -75,6 +75,7 @@ def test_the_composed_services_wait_for_one_another_and_say_when_they_are_well()
     for service in services.values():
         for port in service.get("ports", []):
             assert port["host_ip"] == "127.0.0.1"
+    assert services["service"]["stop_grace_period"] == "40s"
     mounts = {mount["target"]: mount for mount in services["service"]["volumes"]}
     assert mounts["/etc/aicr-evidence/allowlist.yaml"]["read_only"] is True
 

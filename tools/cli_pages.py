@@ -27,9 +27,9 @@ _HEAD = """\
 `aicr evidence VERB` and `aicr-evidence VERB` are the same. A first word that is not `evidence` is handed to the next
 `aicr` on PATH, so that this command can stand before another one of that name.
 
-Data goes to stdout, messages to stderr. `--format json` prints what the API would. Verbs that ask a service take its
-address from `--api`, then `AICR_EVIDENCE_API`; they never open the database. Everything else that can be set is in
-[operating.md](operating.md).
+Data goes to stdout, messages to stderr. `--format json` prints what the API answers, the refusal of a bundle too; any
+other error is a message. Verbs that ask a service take its address from `--api`, then `AICR_EVIDENCE_API`; they never
+open the database. Everything else that can be set is in [operating.md](operating.md).
 
 """
 
@@ -122,7 +122,7 @@ def settings_table() -> str:
     """Every setting with its default and meaning."""
     rows = [
         f"| `{line.name}` | {_default(line.name, line.default)} | {_cell(line.meaning)} |"
-        for line in describe(Settings.model_construct(), {})
+        for line in describe(Settings.model_construct(), {}, {})
     ]
     return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
 

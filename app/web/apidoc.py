@@ -28,8 +28,8 @@ difference.
 - `X-RateLimit-Limit`, `-Remaining` and `-Reset` (unix seconds) stand in every answer but those of `/health`, `/ready`
   and `/metrics`, of whichever bucket is tighter: all requests of the process, or the `POST`s of one client.
 - `X-API-Version` is `v1`, whatever `Accept` asks for.
-- Addresses are masked (`o…t@example.org`), or the label of the allowlist stands instead. Only `/predicate` and
-  `/bundle` are exact, since they are what was signed.
+- Addresses are masked (`o…t@example.org`), or the label of the allowlist stands instead. Only `/predicate`,
+  `/bundle`, `/files` and `/archive` are exact, since they are the signed bytes: an address in them is shown as it is.
 - `PUT` of the catalogue needs `Authorization: Bearer <token>` with the token of `AICR_EVIDENCE_CATALOGUE_TOKEN`; while
   that is unset, the route answers 403. The allowlist has no HTTP write.
 - `POST` needs no token. With one (the catalogue's or the administrators') a bundle is pulled with the logins of

@@ -2,6 +2,8 @@
 
 import argparse
 import re
+import shlex
+import shutil
 import signal
 import sys
 import threading
@@ -94,11 +96,24 @@ def _print(shown: Demo, *, ending: bool) -> None:
         )
         return
     write(f"look at   {shown.url}/ui/recipes   the same table as a page; {shown.url}/docs the API")
-    write(f"try       aicr evidence why h100-gke-cos-training --api {shown.url}")
+    command = _command()
+    write(f"try       {command} why h100-gke-cos-training --api {shown.url}")
     write(
-        f"          AICR_EVIDENCE_PRIVATE_REGISTRIES={shown.registry} aicr evidence verify {shown.example} \\",
-        f"            --trusted-root {shown.directory / 'trusted_root.json'} --registry-plain-http",
+        f"          AICR_EVIDENCE_PRIVATE_REGISTRIES={shown.registry} {command} verify {shown.example} \\",
+        f"            --trusted-root {shlex.quote(str(shown.directory / 'trusted_root.json'))} --registry-plain-http",
     )
+    write(f"or        export AICR_EVIDENCE_API={shown.url}   and every other verb asks this service too")
+
+
+def _command() -> str:
+    """How this very installation is called from here: by name when PATH leads to it, else by its path."""
+    own, found = Path(sys.executable).with_name("aicr"), shutil.which("aicr")
+    if not own.is_file():
+        return f"{shlex.quote(sys.executable)} -m app"
+    if found is not None and own.samefile(found):
+        return "aicr evidence"
+    shown = own.relative_to(Path.cwd()) if own.is_relative_to(Path.cwd()) else own
+    return f"{shlex.quote(str(shown))} evidence"
 
 
 def _short(text: object) -> str:
