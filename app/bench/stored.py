@@ -26,8 +26,10 @@ from app.sandbox.identities import DEV_TWO, OCTOCAT, PARTNER, STRANGER, UAT_AWS,
 
 SIGNERS = tuple(identity.signer for identity in (UAT_AWS, UAT_GCP, OCTOCAT, PARTNER, DEV_TWO, STRANGER))
 VERSIONS = ("v0.40.0", "v0.41.0", "v0.42.0")
-NEWEST_RUNS = len(SIGNERS) * len(VERSIONS)
-"""Runs that each recipe's verdict looks at, however many are stored."""
+RUNS = len(SIGNERS) * len(VERSIONS)
+"""Bundles of each recipe, once each signer has run every version."""
+NEWEST_RUNS = (len(SIGNERS) - 1) * len(VERSIONS) + 1
+"""Runs that each recipe's verdict looks at, however many are stored: of the stranger, the newest."""
 
 _BATCH = 250
 _PHASES = ("deployment", "performance", "conformance")
@@ -40,7 +42,7 @@ _PLATFORMS = ("", "kubeflow", "dynamo", "nim", "slurm", "ray", "run-ai", "volcan
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How much is stored: `recipes` times `NEWEST_RUNS` times `depth` bundles of `results` rows each."""
+    """How much is stored: `recipes` times `RUNS` times `depth` bundles of `results` rows each."""
 
     recipes: int
     depth: int
@@ -49,7 +51,7 @@ class Shape:
     @property
     def bundles(self) -> int:
         """How many bundles that is."""
-        return self.recipes * NEWEST_RUNS * self.depth
+        return self.recipes * RUNS * self.depth
 
     @property
     def rows(self) -> int:

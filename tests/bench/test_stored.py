@@ -7,11 +7,13 @@ import pytest
 
 from app.adapters.db.session import Database
 from app.adapters.db.store import SqlEvidenceStore
-from app.bench.stored import NEWEST_RUNS, Shape, fill, generated_run, recipe_name
+from app.bench.stored import NEWEST_RUNS, SIGNERS, Shape, fill, generated_run, recipe_name
 from app.ports import Received, RecordFilter
 from tests.support.runs import NOW
-from tests.support.stores import RULES, open_database
+from tests.support.stores import Rules, allowlist_text, open_database
 
+*LISTED, _STRANGER = SIGNERS
+RULES = Rules(allowlist_text(*LISTED))
 SHAPE = Shape(recipes=2, depth=3, results=5)
 
 
@@ -40,7 +42,7 @@ def test_every_bundle_is_stored_under_its_recipe(database: Database) -> None:
 def test_a_verdict_looks_at_as_many_runs_whatever_the_depth(database: Database) -> None:
     inputs = SqlEvidenceStore(database).inputs(recipe_name(1))
     assert inputs is not None
-    assert len(inputs.runs) == NEWEST_RUNS == 18
+    assert len(inputs.runs) == NEWEST_RUNS == 16
     assert sum(inputs.run_counts.values()) == 54
 
 

@@ -25,10 +25,10 @@ from tests.support.runs import (
 
 ANN, BOB, CY = person("ann"), person("bob"), person("cy")
 STRANGER = person("stranger")
-OCTO = SignerIdentity(GHO, "1+octo@users.noreply.github.com")
+OCTO = SignerIdentity(GHO, "1234567+octocat@users.noreply.github.com")
 OCTO_CI = workflow(
-    path="https://github.com/octo/x/.github/workflows/w.yaml",
-    claims=GithubClaims(source_owner="https://github.com/octo", source_owner_id="1"),
+    path="https://github.com/octocat/x/.github/workflows/w.yaml",
+    claims=GithubClaims(source_owner="https://github.com/octocat", source_owner_id="1234567"),
 )
 GKE = Criteria("gke", "h100", "cos", "training")
 DRA = ("conformance", "dra-support")

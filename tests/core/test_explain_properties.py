@@ -26,13 +26,13 @@ from tests.support.runs import (
 )
 
 DRA = ("conformance", "dra-support")
-HOUSE = GithubClaims(source_owner="https://github.com/octo", source_owner_id="1")
+HOUSE = GithubClaims(source_owner="https://github.com/octocat", source_owner_id="1234567")
 LISTED = (
     person("ann"),
     person("bob"),
     person("cy"),
-    SignerIdentity(GHO, "1+octo@users.noreply.github.com"),
-    workflow("refs/heads/main", "https://github.com/octo/x/.github/workflows/w.yaml", HOUSE),
+    SignerIdentity(GHO, "1234567+octocat@users.noreply.github.com"),
+    workflow("refs/heads/main", "https://github.com/octocat/x/.github/workflows/w.yaml", HOUSE),
 )
 REFS = (workflow(), workflow("refs/heads/try"), workflow("refs/heads/release/1"))
 STRANGERS = (person("eve"), person("mallory"))
