@@ -125,11 +125,6 @@ def mask_text(text: str) -> str:
     return _ADDRESS_IN_TEXT.sub(lambda found: mask_address(found[0]), text)
 
 
-def display_name(label: str, identity: str) -> str:
-    """What a source is called: its allowlist label, else its masked identity (trust 5)."""
-    return visible(label or mask_identity(identity))
-
-
 def visible(text: str, *, keep: Iterable[str] = ()) -> str:
     """Text with control, bidi and zero-width characters spelled out as escapes, so that nothing is hidden by them.
 

@@ -68,14 +68,6 @@ _PREDICATE: _Shape = _keys(
 _STATEMENT: _Shape = _keys("_type", "predicateType", "predicate", subject=_keys("name", "digest"))
 
 
-def parse_statement(payload: bytes) -> Statement:
-    """Read a statement of a known type whose first subject has a sha256 digest; raises `DocumentInvalid`."""
-    statement = read_statement(payload)
-    refuse_statement_type(statement)
-    require_subject_digest(statement)
-    return statement
-
-
 def read_statement(payload: bytes) -> Statement:
     """Read any signed in-toto statement, with a subject and an object as predicate; raises `DocumentInvalid`.
 

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from app.core.identity import GithubClaims, SignerIdentity
 from app.core.party import (
-    display_name,
     is_address,
     is_personal_address,
     mask_address,
@@ -123,11 +122,6 @@ def test_every_address_in_a_text_is_masked() -> None:
 def test_long_hostile_text_is_masked_in_linear_time() -> None:
     assert mask_text("x" * 500_000) == "x" * 500_000
     assert mask_text("a@" * 200_000) == "a@" * 200_000
-
-
-def test_label_stands_for_the_address() -> None:
-    assert display_name("acme-lab", "octocat@example.org") == "acme-lab"
-    assert display_name("", "octocat@example.org") == "o…t@example.org"
 
 
 def test_shapes_of_identities() -> None:

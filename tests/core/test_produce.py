@@ -30,7 +30,8 @@ from app.core.produce import (
     status_of_exit_code,
     timestamp,
 )
-from app.core.statement import check_coherence, parse_statement
+from app.core.statement import check_coherence
+from tests.support.statements import parse_statement
 
 V1 = "https://aicr.run/recipe-evidence/v1"
 V2 = "https://aicr.run/recipe-evidence/v2"

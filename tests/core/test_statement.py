@@ -18,11 +18,11 @@ from app.core.statement import (
     RECIPE_EVIDENCE_V2,
     RECIPE_EVIDENCE_V3,
     check_coherence,
-    parse_statement,
     read_statement,
     read_unsigned_statement,
 )
 from tests.support.signatures import ARTIFACT, STATEMENT, statement_json
+from tests.support.statements import parse_statement
 
 BLOCK = {"selection": "gpuStack=operator-managed", "policyDescriptorIdentity": "e3" * 32}
 
