@@ -52,6 +52,7 @@ class AllowlistService:
         self._changing = threading.Lock()
         self._in_force: InForce | None = None  # what the store's projections are made with
         self._shown: InForce | None = None  # what readers see: a new list once everything is classified by it
+        self._seen: str | None = None  # the sha256 of the file as this process last saw it, broken or not
         self._file: str | None = None  # the sha256 of the file when it was last read whole
         self._broken: str | None = None  # what is wrong with it since
 
@@ -63,7 +64,7 @@ class AllowlistService:
         return "the file differs from the list in force; `aicr evidence allowlist activate FILE` puts one into force"
 
     def start(self) -> None:
-        """Put the file's list into force; where the file does not rule the stored one stays, if there is one.
+        """Put the file's list into force; where several processes may run the stored one stays, if there is one.
 
         A broken file keeps the last list that was in force. Raises the file's error when there is none.
         """
@@ -87,7 +88,7 @@ class AllowlistService:
             log.info("every recipe was weighed by the rules in force (%s)", mark)
 
     def refresh(self) -> None:
-        """Read the file again, and put it into force where it rules; a broken one is only noted.
+        """Read the file again, and put it into force when it rules or was edited; a broken one is only noted.
 
         Raises the error when it may go away by itself (a store that does not answer), so that the caller tries again.
         """
@@ -151,12 +152,23 @@ class AllowlistService:
                 log.info("allowlist %s is in force", version.sha256[:12])
 
     def _take(self, text: bytes) -> None:
-        """What the file says now: into force where it rules, else only looked at."""
-        if self._file_rules or self._in_force is None:
-            self.activate(text)
-        else:
-            Allowlist.load(text)
-        self._file, self._broken = hashlib.sha256(text).hexdigest(), None
+        """What the file says now: into force where it rules or when it was edited since, else only looked at.
+
+        Where several processes share a database none of their files rules at a start, since one that was forgotten
+        would take back what somebody put into force; an edit is somebody's will.
+        """
+        found = hashlib.sha256(text).hexdigest()
+        try:
+            if self._file_rules or self._in_force is None or self._seen not in {None, found}:
+                self.activate(text)
+            else:
+                Allowlist.load(text)
+        except ServiceError as err:
+            if not err.retryable:
+                self._seen = found
+            raise
+        self._seen = self._file = found
+        self._broken = None
         if self.problem is not None:
             log.warning("allowlist: %s", self.problem)
 

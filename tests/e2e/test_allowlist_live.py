@@ -216,7 +216,7 @@ def test_a_stranger_has_a_quota_and_a_listing_lifts_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.postgres
-def test_a_list_that_is_activated_beside_a_running_service_counts_there_too(
+def test_on_a_server_database_an_activation_and_an_edit_count_and_a_start_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = shared_cluster().database()
@@ -242,8 +242,10 @@ def test_a_list_that_is_activated_beside_a_running_service_counts_there_too(
         edit(live, proposed.read_text())
         soon(lambda: live.get("/ready")["status"], "ready")
         edit(live, listing())
-        soon(lambda: live.get("/ready")["status"], "degraded")
-        assert live.recipe(ALONE)["state"] == "CONFIRMED"
+        soon(lambda: live.recipe(ALONE)["state"], "UNTESTED")
+        assert live.get("/ready")["status"] == "ready"
+        edit(live, proposed.read_text())
+        soon(lambda: live.recipe(ALONE)["state"], "CONFIRMED")
         broken = tmp_path / "broken.yaml"
         broken.write_text("nonsense: 1\n")
         assert cli("allowlist", "activate", str(broken)).code == 2

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.core.errors import AllowlistInvalid, NotFoundError
+from app.core.errors import AllowlistInvalid, NotFoundError, StoreError
 from app.core.verdict import ConfirmRule
 from app.ports import AllowlistVersion, Classify, Project
 from app.services.allowlists import AllowlistService
@@ -29,6 +29,17 @@ class File:
         if self.text is None:
             raise NotFoundError("no such file")
         return self.text
+
+
+class Failing(MemoryStore):
+    """A store that does not answer while it is down."""
+
+    down = False
+
+    def activate_allowlist(self, version: AllowlistVersion, /, *, project: Project, classify: Classify) -> bool:
+        if self.down:
+            raise StoreError("the store did not answer")
+        return super().activate_allowlist(version, project=project, classify=classify)
 
 
 def service(file: File, store: MemoryStore, *, file_rules: bool = True) -> AllowlistService:
@@ -83,23 +94,37 @@ def test_a_broken_file_at_the_very_first_start_is_an_error() -> None:
 DIFFERS = "the file differs from the list in force; `aicr evidence allowlist activate FILE` puts one into force"
 
 
-def test_on_a_server_database_only_the_first_list_comes_from_the_file() -> None:
+def test_on_a_server_database_a_start_keeps_the_stored_list_and_an_edit_replaces_it() -> None:
     file, store = File(ONE), MemoryStore()
     lists = service(file, store, file_rules=False)
     lists.start()
     assert (listed(lists), lists.problem) == (True, None)
-    file.text = EMPTY
-    lists.refresh()
-    assert (listed(lists), lists.problem) == (True, DIFFERS)
-    again = service(file, store, file_rules=False)
+    forgotten = File(EMPTY)
+    again = service(forgotten, store, file_rules=False)
     again.start()
+    again.refresh()  # touched, and no other than before
     assert (listed(again), again.problem) == (True, DIFFERS)
-    file.text = b"nonsense: 1\n"
+    forgotten.text = b"nonsense: 1\n"
     again.refresh()
     assert "nonsense" in (again.problem or "")
-    file.text = ONE
+    forgotten.text = EMPTY
     again.refresh()
-    assert (listed(again), again.problem) == (True, None)
+    assert (listed(again), again.problem) == (False, None)
+    file.text = ONE
+    lists.look()
+    assert (listed(lists), lists.problem) == (False, DIFFERS)
+
+
+def test_an_edit_that_the_store_could_not_take_is_taken_when_it_answers() -> None:
+    file, store = File(ONE), Failing()
+    lists = service(file, store, file_rules=False)
+    lists.start()
+    file.text, store.down = EMPTY, True
+    with pytest.raises(StoreError):
+        lists.refresh()
+    store.down = False
+    lists.refresh()
+    assert (listed(lists), lists.problem) == (False, None)
 
 
 def test_what_is_activated_on_a_server_database_decides_whether_the_file_differs() -> None:
