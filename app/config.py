@@ -139,7 +139,7 @@ class Settings(BaseSettings):
     @classmethod
     def _prefixes(cls, value: str) -> str:
         for prefix in _split_names(value):
-            if not can_admit(prefix):
+            if not can_admit(prefix.rstrip("/")):  # with a slash at its end it is legal and admits nothing (T10)
                 raise ValueError(
                     f"expected registry[/path], such as ghcr.io/nvidia, got {masked_url(prefix)[:80]!r}, "
                     "which no reference begins with"
@@ -195,7 +195,8 @@ def _network(text: str) -> Network:
     try:
         network = ipaddress.ip_network(text)
     except ValueError:
-        raise ValueError(f"expected an address or a network such as 10.0.0.0/8, got {text[:80]!r}") from None
+        got = masked_url(text)[:80]
+        raise ValueError(f"expected an address or a network such as 10.0.0.0/8, got {got!r}") from None
     if network.prefixlen == 0:
         raise ValueError(f"expected addresses of proxies, got {text}, which is everybody")
     if isinstance(network, ipaddress.IPv6Network) and network.network_address.ipv4_mapped is not None:

@@ -141,6 +141,10 @@ def open_container(
     On SQLite the database is locked for `holder` and migrated here; a server database must have been migrated.
     Raises `InputError`, `ConflictError` or `StoreError` with what to do when a part can not start.
     """
+    gate = TrustedRegistries.parse(settings.trusted_registries)
+    for prefix in gate.prefixes:
+        if prefix.endswith("/"):
+            log.warning("TRUSTED_REGISTRIES: %s ends with a slash and so admits nothing; leave the slash out", prefix)
     with ExitStack() as stack:
         stack.enter_context(exclusive(settings.database_url, holder))
         database = stack.enter_context(_database(settings, migrate=migrate))
@@ -183,7 +187,7 @@ def open_container(
         )
         flights: Flights[IngestResult] = Flights(executor)
         ingest = IngestService(
-            gate=TrustedRegistries.parse(settings.trusted_registries),
+            gate=gate,
             source=registry(settings),
             judge=judge,
             archive=archive,

@@ -95,7 +95,7 @@ def _print(shown: Demo, *, ending: bool) -> None:
             "look at   `make demo` does the same and stays up: pages, API, registry and `aicr evidence verify` to try"
         )
         return
-    write(f"look at   {shown.url}/ui/recipes   the same table as a page; {shown.url}/docs the API")
+    write(f"look at   {shown.url}/ui/recipes   the recipes as they stand now, as a page; {shown.url}/docs the API")
     command = _command()
     write(f"try       {command} why h100-gke-cos-training --api {shown.url}")
     write(

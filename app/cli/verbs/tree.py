@@ -35,8 +35,8 @@ def check(options: argparse.Namespace) -> int:
 
 def index(options: argparse.Namespace) -> int:
     """Print or write the index, or compare it with the written one."""
-    if options.format == "json" and (options.out or options.check):
-        raise InputError("--format json is for an index that is printed", hint="leave --out and --check out, or it")
+    if options.format == "json" and options.out and not options.check:
+        raise InputError("--format json is for an index that is printed", hint="leave --out out, or --format")
     settings = load_settings()
     root = options.directory or settings.pointers
     allowlist = _allowlist(options, root, settings)
