@@ -29,7 +29,7 @@ from app.core.ctrf import STATUSES, PhaseReport
 from app.core.documents import Predicate
 from app.core.errors import DocumentInvalid, RecipeInvalid
 from app.core.inventory import Inventory, local_path
-from app.core.jsontext import parse_json
+from app.core.jsontext import parse_members
 from app.core.pointer import PRODUCED_POINTER, Pointer, digest_file_name
 from app.core.recipe import Recipe
 from app.core.refs import Digest
@@ -111,7 +111,7 @@ def bom_holds(ctx: FindingContext) -> Iterator[str]:
     if bom.digest != got:
         yield f"expected predicate.bom.digest {got}, got {bom.digest[:80]!r}"
     try:
-        document = parse_json(data, max_bytes=CAPTURED_LIMITS[BOM_FILE], what=BOM_FILE)
+        document = parse_members(data, {"components"}, max_bytes=CAPTURED_LIMITS[BOM_FILE], what=BOM_FILE)
     except DocumentInvalid as err:
         yield err.message
         return

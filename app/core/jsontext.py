@@ -7,7 +7,8 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final, NoReturn
 
 from app.core.errors import DocumentInvalid
@@ -17,7 +18,10 @@ MAX_BYTES: Final = 10 << 20
 """Upstream's cap for statements, signatures and reports (evidence-format 8.3)."""
 
 MAX_TOKENS: Final = 500_000
-"""More than any honest document of `MAX_BYTES` has; parsed, so many cost about 30 MB."""
+"""More than any honest statement or report of `MAX_BYTES` has; parsed, so many cost about 30 MB."""
+
+MAX_TOKENS_GIVEN_UP: Final = 2_000_000
+"""What a bill of materials of 8 MiB may have; an honest one has half as many."""
 
 MAX_NUMBER_CHARS: Final = 40
 """A longer number is refused before it costs a quadratic conversion."""
@@ -27,7 +31,7 @@ JsonValue = dict[str, "JsonValue"] | list["JsonValue"] | str | int | float | boo
 # A string always matches, also an unterminated one: a search never starts twice inside the same string.
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _TOKEN: Final = re.compile(_STRING.pattern + rb"|[,:\[{]", re.DOTALL)
-_NO_BRACKET: Final = re.compile(rb"[^\[\]{}]+")
+_BRACKETS: Final = re.compile(_STRING.pattern + rb"|[\[{]+|[\]}]+", re.DOTALL)
 _SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _GO_ESCAPES: Final = {
@@ -37,6 +41,10 @@ _GO_ESCAPES: Final = {
     0x2028: "\\u2028",
     0x2029: "\\u2029",
 }
+
+
+_GIVEN_UP: Final[dict[str, JsonValue]] = {}
+"""Stands for every object of which nothing is kept; shared, and never changed."""
 
 
 class _Refused(Exception):
@@ -57,13 +65,61 @@ def parse_json(
     than `max_depth` nested collections, a key that an object repeats, NaN and infinities (a number too large for a
     double is one), integers beyond 64 bits, lone surrogates, a byte-order mark, and whatever is not UTF-8 or not JSON.
     """
+    _check_size(data, max_bytes, what)
+    _check_tokens(data, max_tokens, what)
+    return _load(data, max_depth, what, _parse)
+
+
+def parse_members(
+    data: bytes,
+    keys: AbstractSet[str],
+    *,
+    max_bytes: int,
+    max_tokens: int = MAX_TOKENS_GIVEN_UP,
+    max_depth: int = MAX_DEPTH,
+    what: str = "JSON",
+) -> JsonValue:
+    """Read one JSON text and keep of its objects the members named `keys`, wherever they stand.
+
+    Everything is checked as `parse_json` does, then given up at once: for a document with many honest tokens of which
+    only a few matter. An object that is given up is an empty one, so a list keeps its length.
+    """
+    _check_size(data, max_bytes, what)
+    _check_tokens(data, max_tokens, what)
+
+    def parse(text: str) -> JsonValue:
+        escaped = _SURROGATE_ESCAPE.search(text) is not None
+
+        def thin(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+            value = _object(pairs)
+            if escaped:
+                _check_surrogates(value)
+            return {key: value[key] for key in keys if key in value} or _GIVEN_UP
+
+        value: JsonValue = json.loads(
+            text, object_pairs_hook=thin, parse_int=_integer, parse_float=_real, parse_constant=_constant
+        )
+        if escaped:
+            _check_surrogates(value)
+        return value
+
+    return _load(data, max_depth, what, parse)
+
+
+def _check_size(data: bytes, max_bytes: int, what: str) -> None:
     if len(data) > max_bytes:
         raise DocumentInvalid(f"{what}: expected at most {max_bytes} bytes of JSON, got {len(data)}")
+
+
+def _check_tokens(data: bytes, max_tokens: int, what: str) -> None:
     if has_more_tokens(data, max_tokens):
         raise DocumentInvalid(f"{what}: expected at most {max_tokens} JSON tokens, got more")
+
+
+def _load(data: bytes, max_depth: int, what: str, parse: Callable[[str], JsonValue]) -> JsonValue:
     try:
         _check_depth(data, max_depth)
-        return _parse(data.decode())
+        return parse(data.decode())
     except UnicodeDecodeError as err:
         raise DocumentInvalid(f"{what}: expected UTF-8, but byte {err.start} starts no character") from err
     except json.JSONDecodeError as err:
@@ -118,13 +174,14 @@ def _check_depth(data: bytes, max_depth: int) -> None:
     if data.count(b"[") + data.count(b"{") <= max_depth:
         return
     depth = 0
-    for bracket in _NO_BRACKET.sub(b"", _STRING.sub(b"", data)):
-        if bracket in b"[{":
-            depth += 1
+    for found in _BRACKETS.finditer(data):
+        run = found[0]
+        if run[0] in b"[{":
+            depth += len(run)
             if depth > max_depth:
                 raise _Refused(f"expected at most {max_depth} nested levels of JSON, got more")
-        else:
-            depth -= 1
+        elif run[0] in b"]}":
+            depth -= len(run)
 
 
 def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.errors import DocumentInvalid
-from app.core.jsontext import MAX_TOKENS, go_json, has_more_tokens, parse_json, refuse_case_variants
+from app.core.jsontext import MAX_TOKENS, go_json, has_more_tokens, parse_json, parse_members, refuse_case_variants
 
 LIMIT = 1 << 20
 
@@ -160,3 +160,50 @@ def test_any_bytes_give_a_value_or_a_refusal(data: bytes) -> None:
     except DocumentInvalid:
         return
     assert value == json.loads(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "kept"),
+    [
+        pytest.param(
+            b'{"a":1,"components":[{"x":1},{},{"components":[1,2]}],"b":{}}',
+            {"components": [{}, {}, {"components": [1, 2]}]},
+            id="lists keep their length",
+        ),
+        pytest.param(b"{}", {}, id="nothing"),
+        pytest.param(b"[{},1]", [{}, 1], id="no object"),
+        pytest.param(b'{"components":null}', {"components": None}, id="null"),
+    ],
+)
+def test_of_a_large_document_only_the_named_members_are_kept(data: bytes, kept: object) -> None:
+    assert parse_members(data, {"components"}, max_bytes=1 << 20) == kept
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b'{"a":1,"a":2}', id="repeated key"),
+        pytest.param(b'{"x":{"a":"\\ud800"}}', id="half a surrogate pair"),
+        pytest.param(b'["\\ud800"]', id="half a pair outside of objects"),
+        pytest.param(b'{"a":NaN}', id="no number"),
+        pytest.param(b"[" * 65 + b"]" * 65, id="too deep"),
+        pytest.param(b'{"a":1', id="no JSON"),
+        pytest.param(b"[" + b"1," * 400_000 + b"1]", id="too many tokens"),
+        pytest.param(b'{"a":"' + b"x" * (1 << 20) + b'"}', id="too large"),
+    ],
+)
+def test_what_is_given_up_was_checked(data: bytes) -> None:
+    with pytest.raises(DocumentInvalid):
+        parse_members(data, {"components"}, max_bytes=1 << 20, max_tokens=400_000)
+
+
+def test_a_document_of_many_tokens_keeps_what_matters() -> None:
+    """More than `parse_json` takes: twelve thousand components as an ordinary tool writes them."""
+    component = b'{"type":"library","name":"x","licenses":[{"license":{"id":"MIT"}}],"properties":[' + b",".join(
+        b'{"name":"a","value":"b"}' for _ in range(8)
+    )
+    data = b'{"components":[' + b",".join([component + b"]}"] * 12_000) + b"]}"
+    assert has_more_tokens(data, MAX_TOKENS)
+    found = parse_members(data, {"components"}, max_bytes=len(data))
+    assert isinstance(found, dict)
+    assert len(found["components"]) == 12_000

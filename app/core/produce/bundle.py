@@ -13,7 +13,7 @@ from app.core.bundle import BOM_FILE, MANIFEST_FILE, PHASES, RECIPE_FILE, SNAPSH
 from app.core.canonical import ParsedRecipe
 from app.core.criteria_match import match_criteria
 from app.core.errors import DocumentInvalid, InputError, RecipeInvalid
-from app.core.jsontext import go_json, parse_json
+from app.core.jsontext import go_json, parse_members
 from app.core.policy import recipe_identity
 from app.core.produce.ctrf import Report
 from app.core.produce.snapshot import Fingerprint, Snapshot
@@ -160,7 +160,7 @@ def manifest_json(files: Mapping[str, bytes]) -> bytes:
 
 def bom_reference(bom: bytes) -> dict[str, object]:
     """The predicate's `bom`; raises `DocumentInvalid` unless the document is a JSON object (F5-F7)."""
-    document = parse_json(bom, max_bytes=MAX_BOM_BYTES, what=BOM_FILE)
+    document = parse_members(bom, {"components", "specVersion"}, max_bytes=MAX_BOM_BYTES, what=BOM_FILE)
     if not isinstance(document, dict):
         raise DocumentInvalid(f"{BOM_FILE}: expected a JSON object")
     components = document.get("components")
