@@ -22,7 +22,8 @@ difference.
   with an `ETag` that changes exactly when the content does, ages included: ask again with `If-None-Match` and get 304.
 - `HEAD` works wherever `GET` does. A trailing slash is another path.
 - A query parameter that a route does not know, or that is there twice, is 400, so that a misspelt `dryRun` stores
-  nothing; `details.expected` names those it knows. An empty one is as if it was not there.
+  nothing; `details.expected` names those it knows. Reads without parameters, probes, pages and files ignore what they
+  do not know. An empty one (`dryRun=`) is as if it was not there on every route; a known name without `=` is 400.
 - Times are written as RFC 3339 with `Z` or an offset, never as numbers.
 - `X-Request-Id` is echoed when it is a UUID and made otherwise; it is in every answer, in errors and in the log.
 - `X-RateLimit-Limit`, `-Remaining` and `-Reset` (unix seconds) stand in every answer but those of `/health`, `/ready`
@@ -33,7 +34,8 @@ difference.
 - `PUT` of the catalogue needs `Authorization: Bearer <token>` with the token of `AICR_EVIDENCE_CATALOGUE_TOKEN`; while
   that is unset, the route answers 403. The allowlist has no HTTP write.
 - `POST` needs no token. With one (the catalogue's or the administrators') a bundle is pulled with the logins of
-  `AICR_EVIDENCE_REGISTRY_CREDENTIALS`, never without; a wrong token is 401.
+  `AICR_EVIDENCE_REGISTRY_CREDENTIALS`, never without; a wrong one is 401. Where no token is set, and with another
+  scheme than `Bearer` (a proxy's `Basic`), the caller is anonymous.
 - `party` of `GET /evidence` takes what records show as `party`. A masked address stands for everybody who is shown so,
   and the address itself finds nothing.
 - A body is at most `AICR_EVIDENCE_MAX_BODY_BYTES`, a bulk catalogue or a snapshot eight times that. Content codings are

@@ -18,14 +18,14 @@ from app.services.catalogue import CatalogueService
 from app.services.records import RecordReading
 from app.services.report import RecipeReading
 from app.web import middleware, pages
-from app.web.addresses import known_address
+from app.web.addresses import EmptyAsAbsent, known_address
 from app.web.api import allowlist, answer, attempts, evidence, recipes, system
 from app.web.caching import TagCache
 from app.web.context import UNPACKING_AT_ONCE, Container, Context
 from app.web.draining import LAST_SECONDS, RunningRequests, draining
 from app.web.limits import ClientBuckets, TokenBucket
 from app.web.problems import Answer, answer_of, problem_response
-from app.web.wording import invalid_fields
+from app.web.wording import invalid_parameters
 
 ROUTERS: Sequence[APIRouter] = (
     evidence.router,
@@ -94,6 +94,7 @@ def _wrap(app: FastAPI, container: Container, monotonic: Callable[[], float]) ->
     settings = container.settings
     everybody = RateLimit.parse(settings.rate_limit)
     client = RateLimit.parse(settings.rate_limit_client)
+    app.add_middleware(EmptyAsAbsent)
     app.add_middleware(middleware.HeadAsGet)
     app.add_middleware(
         middleware.RateLimit,
@@ -120,7 +121,7 @@ def _handle_errors(app: FastAPI) -> None:
     async def invalid(request: Request, err: Exception) -> Response:
         if not isinstance(err, RequestValidationError):
             raise err
-        return _told(request, answer_of(invalid_fields(list(err.errors()), "request")))
+        return _told(request, answer_of(invalid_parameters(list(err.errors()))))
 
     async def http(request: Request, err: Exception) -> Response:
         if not isinstance(err, HTTPException):

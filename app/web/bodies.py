@@ -19,7 +19,7 @@ from app.services.ingest_types import IngestRequest
 from app.services.submission import pinned_reference, reference_of_pointer
 from app.web.instants import Instant
 from app.web.naming import camel
-from app.web.wording import invalid_fields
+from app.web.wording import invalid_body
 
 READ_SECONDS = 30.0
 """How long a body may take to arrive; a drip of one byte a second ends here."""
@@ -182,7 +182,7 @@ def parse_body(model: type[BodyT], data: bytes) -> BodyT:
     try:
         return model.model_validate(document)
     except ValidationError as err:
-        raise invalid_fields(err.errors(include_url=False, include_input=False), "body") from err
+        raise invalid_body(err.errors(include_url=False, include_input=False)) from err
 
 
 async def submission(

@@ -111,33 +111,45 @@ def context(request: Request) -> Context:
 
 
 def require_token(request: Request, tokens: Sequence[SecretStr], setting: str) -> None:
-    """Admit a caller with one of `tokens`, compared in constant time; raises `ForbiddenError`."""
+    """Admit a caller with one of `tokens`; raises `ForbiddenError`."""
     if not tokens:
         raise ForbiddenError(
             f"this route is closed: {setting} is not set",
             code="FORBIDDEN",
             hint=f"set {setting} and restart the service",
         )
-    _compare(request, tokens)
+    offered = _bearer(request)
+    if not offered:
+        raise ForbiddenError("expected a bearer token", hint="send `Authorization: Bearer <token>`")
+    if not _matches(offered, tokens):
+        raise ForbiddenError("the bearer token is wrong")
 
 
 def access_of(request: Request) -> Access:
     """Whether a bundle is pulled with this service's logins: for who shows a token, never for an anonymous caller.
 
-    Any token will do, the catalogue's (a CI job) or the administrators'; a wrong one is refused, not passed over.
+    Any token will do, the catalogue's (a CI job) or the administrators'; a wrong one is refused, not passed over. An
+    `Authorization` that can not be meant for this service is: a proxy forwards its own `Basic`, and where no token is
+    set nobody was given one.
     """
-    if "authorization" not in request.headers:
-        return Access.ANONYMOUS
     settings = context(request).container.settings
-    _compare(request, (*settings.catalogue_token, *settings.admin_token))
+    tokens = (*settings.catalogue_token, *settings.admin_token)
+    offered = _bearer(request)
+    if offered is None or not tokens:
+        return Access.ANONYMOUS
+    if not _matches(offered, tokens):
+        raise ForbiddenError("the bearer token is wrong", hint="leave Authorization out to submit anonymously")
     return Access.CREDENTIALED
 
 
-def _compare(request: Request, tokens: Sequence[SecretStr]) -> None:
+def _bearer(request: Request) -> str | None:
+    """The bearer token of a request, None when it shows none; an empty one is one, and matches nothing."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not given:
-        raise ForbiddenError("expected a bearer token", hint="send `Authorization: Bearer <token>`")
-    offered = given.strip().encode("utf-8", "surrogatepass")
-    matches = [hmac.compare_digest(offered, token.get_secret_value().encode()) for token in tokens]
-    if not any(matches):
-        raise ForbiddenError("the bearer token is wrong")
+    return given.strip() if scheme.lower() == "bearer" else None
+
+
+def _matches(offered: str, tokens: Sequence[SecretStr]) -> bool:
+    """Whether it is one of `tokens`, in the same time for each wrong one."""
+    data = offered.encode("utf-8", "surrogatepass")
+    matches = [hmac.compare_digest(data, token.get_secret_value().encode()) for token in tokens]
+    return any(matches)

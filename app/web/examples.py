@@ -5,6 +5,7 @@ Identities and digests are invented.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from app.core.refs import Digest
 from app.services.report import NOT_PROVEN, VERIFIED
@@ -307,13 +308,21 @@ _CATALOGUE = {
 _NOW = "2026-06-20T03:15:10Z"
 
 
+class Token(StrEnum):
+    """What a bearer token is to a route."""
+
+    UNUSED = "unused"
+    OPTIONAL = "optional"
+    REQUIRED = "required"
+
+
 @dataclass(frozen=True, slots=True)
 class RouteDoc:
     """What the contract says of one operation beside its signature.
 
     `bodies` maps media types to what is sent, `answer` is the example of the successful status, `raw` names the media
     types of answers that are bytes, `errors` the codes it can answer with beside those of every route, `tagged` whether
-    it has an `ETag` and answers 304, `token` whether it wants the bearer token.
+    it has an `ETag` and answers 304, `token` whether it reads the bearer token.
     """
 
     answer: object | None = None
@@ -322,17 +331,18 @@ class RouteDoc:
     raw: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     tagged: bool = False
-    token: bool = False
+    token: Token = Token.UNUSED
 
 
 _BODY_ERRORS = ("CANCELED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE")
 _PUSH_ERRORS = (*_BODY_ERRORS, "UNAUTHORIZED", "FORBIDDEN")
-_POST_ERRORS = (*_BODY_ERRORS, "REGISTRY_NOT_TRUSTED", "JUDGE_CRASHED")
+_POST_ERRORS = (*_BODY_ERRORS, "UNAUTHORIZED", "REGISTRY_NOT_TRUSTED", "JUDGE_CRASHED")
 
 
 def _yaml(example: str) -> Mapping[str, object]:
-    """A YAML body under each name that its media type has."""
-    return dict.fromkeys(sorted(YAML_TYPES), example)
+    """A YAML body under each name that its media type has, the registered one (RFC 9512) first."""
+    registered = "application/yaml"
+    return dict.fromkeys([registered, *sorted(YAML_TYPES - {registered})], example)
 
 
 _SUBMIT_BODIES: Mapping[str, object] = {"application/json": {"bundle": BUNDLE}, **_yaml(POINTER)}
@@ -343,8 +353,11 @@ ROUTES: Mapping[str, RouteDoc] = {
         also={200: "known already, or a dry run: the same body"},
         bodies=_SUBMIT_BODIES,
         errors=(*_POST_ERRORS, "CONFLICT", "EVIDENCE_REFUSED"),
+        token=Token.OPTIONAL,
     ),
-    "verify": RouteDoc(_REPORT, bodies=_SUBMIT_BODIES, raw=("text/markdown",), errors=_POST_ERRORS),
+    "verify": RouteDoc(
+        _REPORT, bodies=_SUBMIT_BODIES, raw=("text/markdown",), errors=_POST_ERRORS, token=Token.OPTIONAL
+    ),
     "list_evidence": RouteDoc({"items": [_RECORD], "next": None}, tagged=True),
     "get_evidence": RouteDoc(
         {
@@ -381,7 +394,7 @@ ROUTES: Mapping[str, RouteDoc] = {
             },
         },
         errors=(*_PUSH_ERRORS, "NOT_FOUND"),
-        token=True,
+        token=Token.REQUIRED,
     ),
     "put_recipes": RouteDoc(
         {"received": 1, "changed": [RECIPE], "retired": []},
@@ -392,7 +405,7 @@ ROUTES: Mapping[str, RouteDoc] = {
             }
         },
         errors=_PUSH_ERRORS,
-        token=True,
+        token=Token.REQUIRED,
     ),
     "get_answer": RouteDoc(_ANSWER, tagged=True),
     "post_answer": RouteDoc(
@@ -425,7 +438,7 @@ ROUTES: Mapping[str, RouteDoc] = {
 """By operation id, which is the name of the route's function."""
 
 EVERY_ROUTE_ERRORS = ("INVALID_REQUEST", "RATE_LIMIT_EXCEEDED", "INTERNAL", "SERVICE_UNAVAILABLE")
-PROBE_ERRORS = ("INVALID_REQUEST", "INTERNAL")
-"""Of the routes that a rate limit does not hold and that need no store to answer."""
+PROBE_ERRORS = ("INTERNAL",)
+"""Of the routes that a rate limit does not hold, that need no store to answer and ignore every parameter."""
 
 PROBES = frozenset({"health", "ready"})

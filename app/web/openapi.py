@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from app.web.bodies import Body, BulkBody, CatalogueBody, SubmissionBody
-from app.web.examples import EVERY_ROUTE_ERRORS, PROBE_ERRORS, PROBES, ROUTES, RouteDoc
+from app.web.examples import EVERY_ROUTE_ERRORS, PROBE_ERRORS, PROBES, ROUTES, RouteDoc, Token
 from app.web.problems import PROBLEMS
 from app.web.schemas import ProblemOut
 
@@ -25,7 +25,14 @@ _BODY_MODELS: Mapping[str, type[Body]] = {
     "put_recipe": CatalogueBody,
     "put_recipes": BulkBody,
 }
-_TOKEN = "catalogueToken"
+_TOKEN = "bearerToken"
+_TOKEN_MEANING = (
+    "a token of `AICR_EVIDENCE_CATALOGUE_TOKEN`; where it is optional, one of `AICR_EVIDENCE_ADMIN_TOKEN` does the same"
+)
+_SECURITY: Mapping[Token, list[dict[str, list[str]]]] = {
+    Token.OPTIONAL: [{}, {_TOKEN: []}],
+    Token.REQUIRED: [{_TOKEN: []}],
+}
 _MEANINGS = {200: "the answer", 201: "stored", 304: "unchanged since the `ETag` in `If-None-Match`"}
 
 
@@ -51,7 +58,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     _, defined = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     components.update(defined["$defs"])
     document["components"]["securitySchemes"] = {
-        _TOKEN: {"type": "http", "scheme": "bearer", "description": "a token of `AICR_EVIDENCE_CATALOGUE_TOKEN`"}
+        _TOKEN: {"type": "http", "scheme": "bearer", "description": _TOKEN_MEANING}
     }
     for item in document["paths"].values():
         for operation in item.values():
@@ -74,8 +81,8 @@ def _complete(operation: dict[str, Any]) -> None:
         answers["304"] = {"description": _MEANINGS[304]}
     for code in (*doc.errors, *(PROBE_ERRORS if name in PROBES else EVERY_ROUTE_ERRORS)):
         _error(answers, code)
-    if doc.token:
-        operation["security"] = [{_TOKEN: []}]
+    if doc.token in _SECURITY:
+        operation["security"] = _SECURITY[doc.token]
     if doc.bodies:
         operation["requestBody"] = {"required": True, "content": _bodies(name, doc)}
 

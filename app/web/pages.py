@@ -269,10 +269,10 @@ def recipe_page(request: Request, recipe: RecipePath, query: Annotated[LensQuery
     def draw() -> Rendered:
         view = here.recipes.recipe(recipe, query.lens())
         out = presenting.recipe(view)
-        text = request.url.query
+        lens = urlencode(query.parameters())
         page = RecipePage(
             title=out.recipe,
-            json_twin=out.links["self"] + (f"?{text}" if text else ""),
+            json_twin=out.links["self"] + (f"?{lens}" if lens else ""),
             sandbox=here.container.settings.sandbox,
             recipe=out,
             versions=list(dict.fromkeys(item.aicr_version for item in out.versions)),
@@ -283,7 +283,7 @@ def recipe_page(request: Request, recipe: RecipePath, query: Annotated[LensQuery
         until = None if query.as_of is not None else view.verdict.next_change
         return Rendered(render("recipe.html", page), _HTML, until)
 
-    return _page(conditional(request, ("ui", recipe, query, request.url.query, *here.recipes.recipe_key(recipe)), draw))
+    return _page(conditional(request, ("ui", recipe, query, *here.recipes.recipe_key(recipe)), draw))
 
 
 def error_page(request: Request, answer: Answer) -> Response:

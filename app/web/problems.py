@@ -48,7 +48,7 @@ PROBLEMS: Mapping[str, Problem] = {
         401,
         retryable=False,
         meaning="the bearer token is missing or wrong",
-        cure="send `Authorization: Bearer` with the token of this route",
+        cure="send `Authorization: Bearer` with the token of this route; a `POST` also works without the header",
     ),
     "FORBIDDEN": Problem(
         403,

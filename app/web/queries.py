@@ -1,11 +1,11 @@
 """Query parameters as models, one a list: JSON and page of a resource read the same one.
 
-An unknown parameter is refused (`app.web.addresses`); an empty one is absent, since a form sends every field.
+What a query may hold at all, and that an empty parameter is absent, is decided in `app.web.addresses`.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.core.identity import SourceClass
 from app.core.refs import Digest
@@ -24,10 +24,9 @@ class Parameters(BaseModel):
 
     model_config = ConfigDict(alias_generator=camel, frozen=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _empty_is_absent(cls, value: Any) -> Any:  # noqa: ANN401 - pydantic hands over what it got
-        return {key: item for key, item in value.items() if item != ""} if isinstance(value, dict) else value
+    def parameters(self) -> dict[str, str]:
+        """What is asked for, as it stands in a link; where a list starts and how long it is stay out."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cursor", "limit"})
 
 
 class ListQuery(Parameters):
@@ -105,10 +104,6 @@ class RecipesQuery(ListQuery):
             source_class=None if self.source_class is None else self.source_class.value,
             q=self.q,
         )
-
-    def parameters(self) -> dict[str, str]:
-        """The filters that are set, as they stand in a link."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cursor", "limit"})
 
 
 class LensQuery(Parameters):

@@ -39,22 +39,27 @@ _EXPECTED: Mapping[str, str] = {
 }
 """By the type of pydantic's error; filled with its context."""
 
-_PLACES = frozenset({"query", "path"})
+
+def invalid_parameters(errors: Sequence[Mapping[str, Any]]) -> InputError:
+    """One error that names each wrong parameter of path or query by its public name alone.
+
+    Before the name stands where it was sent, after it the branches of its type; neither helps who sent it.
+    """
+    return _invalid([(str(error["loc"][1]), error) for error in errors[:MAX_SHOWN]])
 
 
-def invalid_fields(errors: Sequence[Mapping[str, Any]], place: str) -> InputError:
-    """One error that names each wrong field; what was sent is not echoed."""
+def invalid_body(errors: Sequence[Mapping[str, Any]]) -> InputError:
+    """One error that names each wrong field of a body (`recipes.3.name`)."""
+    return _invalid([(".".join(map(str, error["loc"])) or "body", error) for error in errors[:MAX_SHOWN]])
+
+
+def _invalid(errors: Sequence[tuple[str, Mapping[str, Any]]]) -> InputError:
+    """What is wrong, by field; what was sent is not echoed."""
     said: dict[str, list[str]] = {}
-    for error in errors[:MAX_SHOWN]:
-        said.setdefault(_field(error["loc"]) or place, []).append(_message(error))
+    for name, error in errors:
+        said.setdefault(name[:200], []).append(_message(error))
     fields = [{"field": name, "message": _joined(messages)} for name, messages in said.items()]
     return InputError(f"{fields[0]['field']}: {fields[0]['message']}", details={"fields": fields})
-
-
-def _field(loc: Sequence[int | str]) -> str:
-    """`recipes.3.name`; of a parameter its name alone, since what follows are branches of its type."""
-    parts = loc[:2] if loc and loc[0] in _PLACES else loc
-    return ".".join(str(part) for part in parts)[:200]
 
 
 def _message(error: Mapping[str, Any]) -> str:

@@ -33,8 +33,9 @@ from app.core.report import (
 )
 from app.ports import Access
 from app.services.ingest_types import BODY_TOO_LARGE, IngestResult, Judged, Refused
+from app.web.app import create_app
 from tests.support.runs import CHECK, GHO, PATTERN, RECIPE, allowlist_text, make_run, person, workflow
-from tests.support.webapp import REGISTRY, FakeContainer
+from tests.support.webapp import REGISTRY, FakeContainer, Switchboard, make_container
 
 ADDRESS = "dev-one@example.org"
 REFERENCE = f"{REGISTRY}@sha256:{'ab' * 32}"
@@ -140,10 +141,45 @@ def test_logins_are_used_for_a_caller_with_a_token_only(
     client.post(path, json={"bundle": REFERENCE})
     client.post(path, json={"bundle": REFERENCE}, headers={"Authorization": "Bearer push-me-too"})
     assert [asked.access for asked in container.ingest.asked] == [Access.ANONYMOUS, Access.CREDENTIALED]
-    for wrong in ("Bearer other", "Basic cHVzaC1tZQ==", "push-me", ""):
+    for wrong in ("Bearer other", "bearer other", "Bearer"):
         answer = client.post(path, json={"bundle": REFERENCE}, headers={"Authorization": wrong})
         assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED")
+        assert answer.json()["details"] == {"hint": "leave Authorization out to submit anonymously"}
     assert len(container.ingest.asked) == 2
+
+
+@pytest.mark.parametrize("path", ["/evidence", "/verify"])
+@pytest.mark.parametrize("header", ["Basic cHVzaC1tZQ==", "push-me", "", "Digest Bearer"])
+def test_an_authorization_of_another_scheme_is_somebody_elses(
+    container: FakeContainer, client: httpx.Client, path: str, header: str
+) -> None:
+    container.ingest.results[REFERENCE] = refused()
+    client.post(path, json={"bundle": REFERENCE}, headers={"Authorization": header})
+    assert [asked.access for asked in container.ingest.asked] == [Access.ANONYMOUS]
+
+
+@pytest.mark.parametrize("path", ["/evidence", "/verify"])
+@pytest.mark.parametrize("header", ["Bearer somebodys", "Bearer", "Basic cHVzaC1tZQ=="])
+def test_where_no_token_is_set_everybody_is_anonymous(
+    switchboard: tuple[Switchboard, str], path: str, header: str
+) -> None:
+    board, base = switchboard
+    container = make_container()
+    container.ingest.results[REFERENCE] = refused()
+    board.app = create_app(container)
+    with httpx.Client(base_url=base, trust_env=False) as client:
+        client.post(path, json={"bundle": REFERENCE}, headers={"Authorization": header})
+    assert [asked.access for asked in container.ingest.asked] == [Access.ANONYMOUS]
+
+
+def test_an_administrators_token_has_a_bundle_pulled_with_the_logins_too(switchboard: tuple[Switchboard, str]) -> None:
+    board, base = switchboard
+    container = make_container(admin_token="rule")
+    container.ingest.results[REFERENCE] = refused()
+    board.app = create_app(container)
+    with httpx.Client(base_url=base, trust_env=False) as client:
+        client.post("/evidence", json={"bundle": REFERENCE}, headers={"Authorization": "Bearer rule"})
+    assert [asked.access for asked in container.ingest.asked] == [Access.CREDENTIALED]
 
 
 def test_a_pointer_object_is_read_as_its_file_would_be(container: FakeContainer, client: httpx.Client) -> None:

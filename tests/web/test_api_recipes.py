@@ -442,6 +442,23 @@ def test_a_posted_document_is_answered_and_named_values_win(
 
 
 @pytest.mark.parametrize(
+    ("target", "body"),
+    [
+        pytest.param("/answer", {"criteria": {"service": "any"}}, id="in-the-body"),
+        pytest.param("/answer?service=any", {"criteria": {}}, id="beside-criteria"),
+        pytest.param("/answer?service=any", {"fingerprint": {}}, id="beside-a-fingerprint"),
+    ],
+)
+def test_any_asks_for_every_recipe_however_it_is_said(
+    container: FakeContainer, client: httpx.Client, target: str, body: object
+) -> None:
+    fill(container)
+    found = client.post(target, json=body)
+    assert found.status_code == 200
+    assert found.json()["matches"] == client.get("/answer?service=any").json()["matches"] != []
+
+
+@pytest.mark.parametrize(
     ("body", "kind", "status"),
     [
         pytest.param(b"[]", "application/yaml", 400, id="list"),
@@ -455,7 +472,7 @@ def test_a_posted_document_is_answered_and_named_values_win(
         ),
         pytest.param(b'{"criteria": {}}', "application/json", 400, id="no-criteria"),
         pytest.param(b'{"criteria": {"service": "", "os": null}}', "application/json", 400, id="empty-criteria"),
-        pytest.param(b'{"criteria": {"service": "any"}}', "application/json", 400, id="any-says-nothing"),
+        pytest.param(b"fingerprint: {service: {value: any}}", "application/yaml", 400, id="fingerprint-of-any"),
         pytest.param(b'{"criteria": {"servce": null}}', "application/json", 400, id="unknown-dimension"),
         pytest.param(b'{"measurements": [1]}', "application/json", 400, id="measurements-of-numbers"),
         pytest.param(b'{"measurements": []}', "application/json", 400, id="no-measurements"),

@@ -118,6 +118,7 @@ COMPUTED = {
 }
 WITH_BODY = {"POST /evidence", "POST /verify", "POST /answer", "PUT /recipes", "PUT /recipes/{recipe}"}
 PUSHES = {"PUT /recipes", "PUT /recipes/{recipe}"}
+SUBMISSIONS = {"POST /evidence", "POST /verify"}
 PROBES = {"GET /health", "GET /ready"}
 
 
@@ -126,8 +127,8 @@ def test_each_status_stands_at_exactly_the_routes_that_answer_it(document: dict[
     assert {name for name, statuses in found.items() if "304" in statuses} == COMPUTED
     for status in ("408", "413", "415"):
         assert {name for name, statuses in found.items() if status in statuses} == WITH_BODY, status
-    assert {name for name, statuses in found.items() if "401" in statuses} == PUSHES
-    assert {name for name, statuses in found.items() if "400" not in statuses} == set()
+    assert {name for name, statuses in found.items() if "401" in statuses} == PUSHES | SUBMISSIONS
+    assert {name for name, statuses in found.items() if "400" not in statuses} == PROBES
     for status in ("429", "503"):
         assert {name for name, statuses in found.items() if status not in statuses} <= PROBES, status
     assert document["paths"]["/recipes"]["get"]["responses"]["304"] == {
@@ -135,14 +136,27 @@ def test_each_status_stands_at_exactly_the_routes_that_answer_it(document: dict[
     }
 
 
-def test_a_push_is_said_to_want_the_token(document: dict[str, Any]) -> None:
-    schemes = document["components"]["securitySchemes"]
-    assert {name: (one["type"], one["scheme"]) for name, one in schemes.items()} == {
-        "catalogueToken": ("http", "bearer")
+def test_a_push_is_said_to_want_the_token_and_a_submission_to_take_one(document: dict[str, Any]) -> None:
+    assert document["components"]["securitySchemes"] == {
+        "bearerToken": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "a token of `AICR_EVIDENCE_CATALOGUE_TOKEN`; where it is optional, one of "
+            "`AICR_EVIDENCE_ADMIN_TOKEN` does the same",
+        }
     }
-    secured = {name for name, operation in operations(document).items() if "security" in operation}
-    assert secured == PUSHES
-    assert document["paths"]["/recipes"]["put"]["security"] == [{"catalogueToken": []}]
+    secured = {name: one["security"] for name, one in operations(document).items() if "security" in one}
+    assert secured == {
+        "PUT /recipes": [{"bearerToken": []}],
+        "PUT /recipes/{recipe}": [{"bearerToken": []}],
+        "POST /evidence": [{}, {"bearerToken": []}],
+        "POST /verify": [{}, {"bearerToken": []}],
+    }
+
+
+def test_the_page_shows_yaml_bodies_under_the_registered_name() -> None:
+    text = api_page()
+    assert (text.count("Body as `application/yaml`"), text.count("application/x-yaml")) == (4, 0)
 
 
 def test_every_media_type_that_is_read_is_documented(document: dict[str, Any]) -> None:

@@ -58,10 +58,13 @@ def _asked(data: bytes, query: AnswerQuery, limit: int) -> Asked:
     if isinstance(document, dict) and set(document) == {"criteria"}:
         if not isinstance(criteria, dict):
             raise DocumentInvalid("criteria: expected a mapping of dimensions to values")
-        asked = asked_by_criteria({**_said(criteria), **query.named()})
+        named = {**_said(criteria), **query.named()}
+        asked = asked_by_criteria(named)
     else:
-        asked = asked_by_document(document, query.named())
-    if asked.profile_selection or any(asked.criteria.specific()):
+        named = query.named()
+        asked = asked_by_document(document, named)
+    # `any` is an answer too: who says it asks for every recipe, as `GET` does; who says nothing forgot something.
+    if any(named.values()) or any(asked.criteria.specific()):
         return asked
     raise DocumentInvalid(
         "expected a document that says at least one dimension of the cluster, found none",
