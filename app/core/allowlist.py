@@ -8,6 +8,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -114,6 +115,24 @@ class Allowlist:
         _check_labels(entries)
         _check_overlaps(entries)
         return cls._of(schema_version, entries, hashlib.sha256(data).hexdigest())
+
+    @classmethod
+    def recall(cls, data: bytes) -> Self:
+        """A list that was in force once, under the rules of its time: what today's rules refuse lists nobody.
+
+        Versions are append-only, so a rule that got stricter must not keep a service from its own past.
+        """
+        sha256 = hashlib.sha256(data).hexdigest()
+        try:
+            sections, schema_version = _shape(data)
+        except AllowlistInvalid:
+            return cls._of("", (), sha256)
+        entries = []
+        for section in SECTIONS:
+            for fields in sections.get(section, ()):
+                with suppress(AllowlistInvalid):
+                    entries.append(_entry(fields, SECTIONS[section]))
+        return cls._of(schema_version, tuple(entries), sha256)
 
     @classmethod
     def empty(cls) -> Self:

@@ -123,14 +123,26 @@ class EvidenceStore(Protocol):
         """Every known recipe, by name."""
 
     def put_catalogue(
-        self, versions: Sequence[CatalogueVersion], /, *, replace: bool, project: Project
+        self,
+        versions: Sequence[CatalogueVersion],
+        /,
+        *,
+        replace: bool,
+        project: Project,
+        allowlist_sha256: str | None = None,
     ) -> tuple[str, ...]:
-        """Append versions that say something new, retire absent ones on `replace`; the recipes that changed."""
+        """Append versions that say something new, retire absent ones on `replace`; the recipes that changed.
+
+        Here and below `allowlist_sha256` is the list that `project` counts by: `ConflictError` ALLOWLIST_CHANGED when
+        another one is in force by now, and nothing changes.
+        """
 
     def activate_allowlist(self, version: AllowlistVersion, /, *, project: Project, classify: Classify) -> bool:
         """Put a version into force and re-classify everything; False when it already is in force."""
 
-    def reproject(self, mark: str, /, *, project: Project, weighing: Weighing) -> bool:
+    def reproject(
+        self, mark: str, /, *, project: Project, weighing: Weighing, allowlist_sha256: str | None = None
+    ) -> bool:
         """Compute every recipe anew unless `mark` (the rules that weigh) made what is there; whether it did.
 
         When it did, an event keeps the settings that weigh from now on.
@@ -145,13 +157,25 @@ class EvidenceStore(Protocol):
     def allowlists(self) -> tuple[AllowlistVersion, ...]:
         """Every version that was in force, oldest first; the last one is in force."""
 
-    def retract(self, digest: Digest, source_id: str, act: Act, /, *, retracted: bool, project: Project) -> bool:
+    def retract(
+        self,
+        digest: Digest,
+        source_id: str,
+        act: Act,
+        /,
+        *,
+        retracted: bool,
+        project: Project,
+        allowlist_sha256: str | None = None,
+    ) -> bool:
         """Take a record's passes away, or give them back; False when that was so already.
 
         Raises `NotFoundError` without such a record. Nothing is removed.
         """
 
-    def set_gone(self, digest: Digest, at: datetime, /, *, gone: bool, project: Project) -> bool:
+    def set_gone(
+        self, digest: Digest, at: datetime, /, *, gone: bool, project: Project, allowlist_sha256: str | None = None
+    ) -> bool:
         """Note that no location of a digest is left, or that one is again; False when that was so already.
 
         Raises `NotFoundError` without a record of it.

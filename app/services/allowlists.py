@@ -12,17 +12,20 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol, TypeVar
 
 from app.core.allowlist import Allowlist, on_any
 from app.core.bundle import Run
 from app.core.corroborate import corroborate
-from app.core.errors import ServiceError
+from app.core.errors import AllowlistInvalid, ConflictError, ServiceError
 from app.core.rules import RULE_SET_VERSION
 from app.core.summary import LINE_FORM
 from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
 from app.ports import AllowlistVersion, Clock, EvidenceStore, Listing, Weighing
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,28 @@ class InForce:
     sha256: str
     since: datetime
     earlier: tuple[Allowlist, ...] = ()
+
+
+class WritesByList(Protocol):
+    """The list in force, as far as a write needs it that computes verdicts."""
+
+    def sha256(self) -> str:
+        """Which list is in force here."""
+
+    def follow(self) -> None:
+        """Take over the list that another process put into force."""
+
+
+def by_list_in_force(lists: WritesByList, write: Callable[[str], T]) -> T:
+    """`write` with the sha256 of the list in force, again when another process put one into force meanwhile."""
+    for _ in range(2):
+        try:
+            return write(lists.sha256())
+        except ConflictError as err:
+            if err.code != "ALLOWLIST_CHANGED":
+                raise
+            lists.follow()
+    return write(lists.sha256())
 
 
 class AllowlistService:
@@ -84,7 +109,12 @@ class AllowlistService:
         rule = self._rule
         made_by = f"rules {RULE_SET_VERSION}, lines {LINE_FORM}"
         mark = f"{made_by}, {rule.by.value}, {rule.threshold}, {rule.aged_after_days}"
-        if self._store.reproject(mark, project=self.project, weighing=Weighing(rule, self._clock())):
+        weighing = Weighing(rule, self._clock())
+
+        def reproject(sha256: str) -> bool:
+            return self._store.reproject(mark, project=self.project, weighing=weighing, allowlist_sha256=sha256)
+
+        if by_list_in_force(self, reproject):
             log.info("every recipe was weighed by the rules in force (%s)", mark)
 
     def refresh(self) -> None:
@@ -185,8 +215,13 @@ def _loaded(lists: InForce | None) -> InForce:
 
 def _in_force(versions: Sequence[AllowlistVersion]) -> InForce:
     *before, last = versions
-    earlier = tuple(Allowlist.load(version.text) for version in before)
-    return InForce(Allowlist.load(last.text), last.sha256, last.since, _distinct(earlier, last.sha256))
+    earlier = tuple(Allowlist.recall(version.text) for version in before)
+    try:
+        current = Allowlist.load(last.text)
+    except AllowlistInvalid as err:
+        log.warning("the list in force is counted without what today's rules refuse: %s", err.message)
+        current = Allowlist.recall(last.text)
+    return InForce(current, last.sha256, last.since, _distinct(earlier, last.sha256))
 
 
 def _distinct(lists: Sequence[Allowlist], current: str) -> tuple[Allowlist, ...]:

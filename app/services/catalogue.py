@@ -6,12 +6,14 @@ Versions are append-only; what they change is recomputed in the store's transact
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from app.core.catalogue import CatalogueVersion
 from app.core.errors import InputError, RecipeInvalid
 from app.core.recipe import Recipe
-from app.core.verdict import GRID_PHASES
-from app.ports import Clock, EvidenceStore, Project
+from app.core.verdict import GRID_PHASES, RecipeInputs, RecipeVerdict
+from app.ports import Clock, EvidenceStore
+from app.services.allowlists import WritesByList, by_list_in_force
 
 MAX_NAME_CHARS = 512
 MAX_DECLARED = 2000
@@ -44,13 +46,20 @@ class Pushed:
     changed: tuple[str, ...]
 
 
+class ProjectsByList(WritesByList, Protocol):
+    """The list in force, bound into the function that the store calls."""
+
+    def project(self, inputs: RecipeInputs, /) -> RecipeVerdict:
+        """Corroborate one recipe now."""
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogueService:
     """Takes pushes; all of one push or nothing."""
 
     store: EvidenceStore
     clock: Clock
-    project: Project
+    lists: ProjectsByList
 
     def put(self, entries: Sequence[Entry], *, replace: bool) -> Pushed:
         """Append what is new and, on `replace`, retire what is absent; raises `InputError` for the first bad entry."""
@@ -61,7 +70,12 @@ class CatalogueService:
             if version.recipe in seen:
                 raise InputError(f"expected each recipe once, got {version.recipe!r} twice")
             seen.add(version.recipe)
-        changed = self.store.put_catalogue(versions, replace=replace, project=self.project)
+        changed = by_list_in_force(
+            self.lists,
+            lambda sha256: self.store.put_catalogue(
+                versions, replace=replace, project=self.lists.project, allowlist_sha256=sha256
+            ),
+        )
         return Pushed(versions, changed)
 
 

@@ -46,6 +46,7 @@ from app.ports import (
     PullOptions,
     Received,
 )
+from app.services.allowlists import by_list_in_force
 from app.services.flights import Flights
 from app.services.ingest_types import BODY_TOO_LARGE, IngestRequest, IngestResult, Judged, Refused, Stored
 from app.services.pulling import PullTime
@@ -280,23 +281,16 @@ class IngestService:
         return not self.store.holds(run.digest, run.source_id) or self.store.knows(run.digest, run.signature_sha256)
 
     def _commit(self, run: Run, received: Received) -> Kept:
-        """One transaction under the allowlist in force; a list that another process activated is taken over first."""
-        for _ in range(2):
-            try:
-                return self._commit_once(run, received)
-            except ConflictError as err:
-                if err.code != "ALLOWLIST_CHANGED":
-                    raise
-                self.verdicts.follow()
-        return self._commit_once(run, received)
-
-    def _commit_once(self, run: Run, received: Received) -> Kept:
-        return self.store.keep(
-            run,
-            received,
-            project=self.verdicts.project,
-            classify=self.verdicts.classify,
-            allowlist_sha256=self.verdicts.sha256(),
+        """One transaction under the allowlist in force."""
+        return by_list_in_force(
+            self.verdicts,
+            lambda sha256: self.store.keep(
+                run,
+                received,
+                project=self.verdicts.project,
+                classify=self.verdicts.classify,
+                allowlist_sha256=sha256,
+            ),
         )
 
     def _judged(self, verdict: Accepted, request: IngestRequest) -> Judged:

@@ -259,7 +259,7 @@ class RecipeReading:
         past = []
         for version in self._store.allowlists():
             if version.sha256 not in parsed:
-                parsed[version.sha256] = Allowlist.load(version.text)
+                parsed[version.sha256] = Allowlist.recall(version.text)
             past.append(PastList(parsed[version.sha256], version.sha256, version.since))
         found = _Lists(key, tuple(past), _before(past, current.sha256))
         with self._lock:

@@ -85,7 +85,7 @@ def _context(container: Container) -> Context:
         allowlist=container.allowlist,
         recipes=recipes_,
     )
-    catalogue = CatalogueService(store=container.store, clock=container.clock, project=container.allowlist.project)
+    catalogue = CatalogueService(store=container.store, clock=container.clock, lists=container.allowlist)
     return Context(container, recipes_, records, catalogue, CapacityLimiter(UNPACKING_AT_ONCE))
 
 

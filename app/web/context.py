@@ -17,9 +17,9 @@ from starlette.responses import Response
 from app.config import Settings
 from app.core.errors import ForbiddenError
 from app.core.refs import Digest
-from app.core.verdict import ConfirmRule, RecipeInputs, RecipeVerdict
+from app.core.verdict import ConfirmRule
 from app.ports import Access, BundleArchive, Clock, EvidenceStore, Judge
-from app.services.catalogue import CatalogueService
+from app.services.catalogue import CatalogueService, ProjectsByList
 from app.services.ingest_types import IngestRequest, IngestResult
 from app.services.records import RecordReading
 from app.services.report import AllowlistHolder, RecipeReading
@@ -39,11 +39,8 @@ class Archive(BundleArchive, Protocol):
         """An OCI layout of the digest with its signatures; raises `NotFoundError` before the first byte."""
 
 
-class ListInForce(AllowlistHolder, Protocol):
-    """The list in force, bound into the function that the store calls."""
-
-    def project(self, inputs: RecipeInputs, /) -> RecipeVerdict:
-        """Corroborate one recipe now."""
+class ListInForce(AllowlistHolder, ProjectsByList, Protocol):
+    """The list in force, for readers and for who writes."""
 
 
 class Container(Protocol):

@@ -71,7 +71,7 @@ def upgrade() -> None:
         sa.Column("reference", sa.Text(), nullable=False),
         sa.Column("first_seen", _INSTANT, nullable=False),
         sa.Column("last_seen", _INSTANT, nullable=False),
-        sa.Column("public", sa.Boolean(), nullable=False),
+        sa.Column("public_since", _INSTANT, nullable=True),
         sa.CheckConstraint(
             "length(digest) = 64 AND ltrim(digest, '0123456789abcdef') = ''", name=op.f("ck_locations_digest_hex")
         ),

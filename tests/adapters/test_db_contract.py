@@ -297,6 +297,24 @@ class TestLocations:
         before = store.inputs(RECIPE, as_of=at(1))
         assert before is None or before.public == frozenset()
 
+    def test_a_place_that_became_public_was_not_before(self, store: EvidenceStore) -> None:
+        run = make_run(1)
+        keep(store, run, received(run, at=at(2), public=False))
+        store.add_location(run.digest, received(run, at=at(50), public=True))
+        for hours, public in ((20, frozenset()), (60, {run.digest})):
+            then = store.inputs(RECIPE, as_of=at(hours))
+            assert then is not None
+            assert then.public == public
+
+    def test_a_run_that_would_be_kept_counts_as_if_it_were(self, store: EvidenceStore) -> None:
+        for number in range(30):
+            keep(store, make_run(number, stranger(number)))
+        keep(store, make_run(40, OCTOCAT))
+        for run in (make_run(50, OCTOCAT), make_run(51, stranger(2)), make_run(52, DEV_ONE), make_run(40, OCTOCAT)):
+            promised = RULES.project(store.inputs_with(run))
+            keep(store, run)
+            assert promised == RULES.project(inputs(store))
+
     def test_only_what_came_in_with_credentials_is_asked_for_an_open_place(self, store: EvidenceStore) -> None:
         keep(store, make_run(1))
         run = make_run(2, OCTOCAT)
@@ -307,6 +325,9 @@ class TestLocations:
         then = store.inputs(RECIPE, as_of=at(8))
         assert then is not None
         assert then.public == frozenset()
+        first = store.inputs(RECIPE, as_of=at(20))
+        assert first is not None
+        assert first.public == {run.digest}
         standing = next(one for one in RULES.project(inputs(store)).sources if one.source == OCTOCAT.slug)
         assert "not-public" not in [one.code for one in standing.remarks]
 
@@ -552,6 +573,27 @@ class TestAllowlist:
         found = store.source(OCTOCAT.slug)
         assert found is not None
         assert (found.source_class, found.allowlisted) == ("community", False)
+
+    def test_nothing_is_computed_by_a_list_that_another_one_replaced(self, store: EvidenceStore) -> None:
+        """A push, a start or an act of a process that did not hear yet would bring back whom the new list dropped."""
+        run, narrow = make_run(2, OCTOCAT, results=PASS), Rules(allowlist_text(), earlier=[RULES])
+        store.activate_allowlist(RULES.version(T0), project=RULES.project, classify=RULES.classify)
+        keep(store, run)
+        store.activate_allowlist(narrow.version(at(9)), project=narrow.project, classify=narrow.classify)
+        version = CatalogueVersion(RECIPE, hexed("legacy"), hexed("recipe"), at(10), text="name: x\n")
+        late = {"project": RULES.project, "allowlist_sha256": RULES.version(T0).sha256}
+        for write in (
+            lambda: store.put_catalogue([version], replace=False, **late),
+            lambda: store.reproject("late", weighing=Weighing(ConfirmRule(), at(10)), **late),
+            lambda: store.retract(run.digest, run.source_id, Act(at(10), "ada", "because"), retracted=True, **late),
+            lambda: store.set_gone(run.digest, at(10), gone=True, **late),
+        ):
+            with pytest.raises(ConflictError) as caught:
+                write()
+            assert caught.value.code == "ALLOWLIST_CHANGED"
+        assert state(store) == "UNTESTED"
+        in_time = {"project": narrow.project, "allowlist_sha256": narrow.version(T0).sha256}
+        assert store.put_catalogue([version], replace=False, **in_time) == (RECIPE,)
 
     def test_versions_are_kept_in_order_and_an_unchanged_one_is_no_version(self, store: EvidenceStore) -> None:
         narrow = Rules(allowlist_text(), earlier=[RULES])

@@ -1,5 +1,6 @@
 """Loading, classification and grouping of signers: corroboration 1, trust 4 and 6."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -407,3 +408,20 @@ def test_difference_of_verdicts_names_rows_and_sources() -> None:
     ]
     assert not found.empty
     assert diff_verdicts(verdict_of(runs, ann), verdict_of(runs, ann)).empty
+
+
+def test_a_list_of_the_past_is_counted_without_what_todays_rules_refuse() -> None:
+    """Versions are append-only; a rule that got stricter keeps no service from its own past."""
+    text = (
+        "schemaVersion: 1.0.0\nfirstParty:\n"
+        "  - issuer: https://token.actions.githubusercontent.com\n"
+        "    identityPattern: ^https://github\\.com/o/r/\\.github/workflows/w\\.yaml@r?efs/.*$\n"
+        "community:\n"
+        f"  - issuer: https://github.com/login/oauth\n    source: '{'a' * 32}'\n"
+    ).encode()
+    with pytest.raises(AllowlistInvalid):
+        Allowlist.load(text)
+    found = Allowlist.recall(text)
+    assert [entry.source for entry in found.entries] == ["a" * 32]
+    assert found.sha256 == hashlib.sha256(text).hexdigest()
+    assert Allowlist.recall(b"nonsense: [").entries == ()

@@ -1,5 +1,6 @@
 """The list in force: replaced when its file changes, kept when the new file is broken (service 2, 5)."""
 
+import hashlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from app.core.verdict import ConfirmRule
 from app.ports import AllowlistVersion, Classify, Project
 from app.services.allowlists import AllowlistService
 from tests.support.memory_store import MemoryStore
+from tests.support.stores import RULES
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 EMPTY = b"schemaVersion: 1.0.0\n"
@@ -113,6 +115,17 @@ def test_on_a_server_database_a_start_keeps_the_stored_list_and_an_edit_replaces
     file.text = ONE
     lists.look()
     assert (listed(lists), lists.problem) == (False, DIFFERS)
+
+
+def test_a_stored_list_that_todays_rules_refuse_stops_no_start() -> None:
+    store, old = MemoryStore(), ONE + b"  - issuer: not a url\n    source: x\n"
+    version = AllowlistVersion(hashlib.sha256(old).hexdigest(), NOW, old)
+    store.activate_allowlist(version, project=RULES.project, classify=RULES.classify)
+    lists = service(File(EMPTY), store, file_rules=False)
+    lists.start()
+    assert (listed(lists), lists.problem) == (True, DIFFERS)
+    lists.activate(EMPTY)
+    assert not listed(lists)
 
 
 def test_an_edit_that_the_store_could_not_take_is_taken_when_it_answers() -> None:

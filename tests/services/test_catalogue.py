@@ -9,10 +9,12 @@ from app.core.canonical import recipe_digests
 from app.core.catalogue import completed
 from app.core.coordinate import Criteria
 from app.core.errors import InputError, RecipeInvalid
+from app.core.verdict import RecipeInputs, RecipeVerdict
 from app.services.catalogue import CatalogueService, Entry, version_of
 from tests.support.bundles import NAME, PROFILED_NAME, PROFILED_RECIPE, RECIPE
 from tests.support.memory_store import MemoryStore
 from tests.support.runs import NOW, verdict_of
+from tests.support.stores import RULES, Rules, allowlist_text
 
 READY = Entry(name="ready", legacy="aa" * 32, content_only="bb" * 32)
 
@@ -22,10 +24,26 @@ def _named(platform: str) -> bytes:
     return RECIPE.replace(b"criteria:\n", f'criteria:\n    platform: "{platform}"\n'.encode(), 1)
 
 
+class Lists:
+    """The list of the store, known once it was looked at."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self.store = store
+        store.activate_allowlist(RULES.version(NOW), project=RULES.project, classify=RULES.classify)
+        self.known = RULES.version(NOW).sha256
+
+    def sha256(self) -> str:
+        return self.known
+
+    def follow(self) -> None:
+        self.known = self.store.allowlist_in_force() or ""
+
+    def project(self, inputs: RecipeInputs) -> RecipeVerdict:
+        return verdict_of((), recipe=inputs.recipe, catalogue=inputs.catalogue)
+
+
 def service(store: MemoryStore) -> CatalogueService:
-    return CatalogueService(
-        store, lambda: NOW, lambda inputs: verdict_of((), recipe=inputs.recipe, catalogue=inputs.catalogue)
-    )
+    return CatalogueService(store, lambda: NOW, Lists(store))
 
 
 def test_a_text_gives_both_digests_name_and_criteria() -> None:
@@ -145,3 +163,12 @@ def test_floors_that_are_cleared_stay_cleared_in_the_store() -> None:
     inputs = store.inputs("ready")
     assert inputs is not None
     assert [version.floors for version in inputs.catalogue] == [{"a": ">= 100"}, {}]
+
+
+def test_a_push_is_weighed_by_the_list_that_another_process_put_into_force() -> None:
+    store = MemoryStore()
+    pushing = service(store)
+    narrow = Rules(allowlist_text(), earlier=[RULES])
+    store.activate_allowlist(narrow.version(NOW), project=narrow.project, classify=narrow.classify)
+    assert pushing.put([READY], replace=False).changed == ("ready",)
+    assert pushing.lists.sha256() == narrow.version(NOW).sha256

@@ -516,7 +516,7 @@ def test_an_unsigned_statement_that_would_cost_gigabytes_is_a_verdict(
 def test_a_document_of_too_many_tokens_is_a_finding(
     tmp_path: Path, files: Callable[[bytes], dict[str, bytes]], rule: str, message: str
 ) -> None:
-    many = b'{"results":{"summary":{},"tests":[]},"x":[' + b"[]," * 250_000 + b"0]}"
+    many = b'{"results":{"summary":{},"tests":[]},"x":[' + b"[]," * 1_000_000 + b"0]}"
     content = {**Sample().files(), **files(many)}
     findings = judge_directory(write(tmp_path, content)).report.findings
     assert [found.message[: len(message)] for found in findings if found.rule == rule][-1] == message

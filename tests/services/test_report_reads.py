@@ -223,18 +223,18 @@ def test_each_list_is_parsed_once_however_often_the_past_is_asked_for(
     container: FakeContainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed: list[bytes] = []
-    load = Allowlist.load
+    recall = Allowlist.recall
 
     def counting(data: bytes) -> Allowlist:
         parsed.append(data)
-        return load(data)
+        return recall(data)
 
     container.keep(make_run(person("dev-one")))
     for name in ("one", "two", "three"):
         container.clock.now += timedelta(hours=1)
         container.allowlist.put(allowlist_text(person("dev-one"), person(name)))
     reading, now = recipes(container), container.clock.now
-    monkeypatch.setattr(Allowlist, "load", counting)
+    monkeypatch.setattr(Allowlist, "recall", counting)
     for minutes in range(5):
         reading.recipe(RECIPE, Lens(as_of=now - timedelta(minutes=minutes)))
         reading.recipe(RECIPE)

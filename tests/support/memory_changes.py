@@ -24,10 +24,17 @@ class MemoryChanges(MemoryState):
     # --- catalogue, allowlist, acts ---
 
     def put_catalogue(
-        self, versions: Sequence[CatalogueVersion], /, *, replace: bool, project: Project
+        self,
+        versions: Sequence[CatalogueVersion],
+        /,
+        *,
+        replace: bool,
+        project: Project,
+        allowlist_sha256: str | None = None,
     ) -> tuple[str, ...]:
         check_push(versions, replace_all=replace)
         with self._lock:
+            self._require_list(allowlist_sha256)
             newest = {version.recipe: version for version in self._state.catalogue}
             changed = []
             for version in versions:
@@ -68,10 +75,13 @@ class MemoryChanges(MemoryState):
                 self._refresh(recipe, project)
             return True
 
-    def reproject(self, mark: str, /, *, project: Project, weighing: Weighing) -> bool:
+    def reproject(
+        self, mark: str, /, *, project: Project, weighing: Weighing, allowlist_sha256: str | None = None
+    ) -> bool:
         with self._lock:
             if self._projected_by == mark:
                 return False
+            self._require_list(allowlist_sha256)
             self._projected_by = mark
             rule = weighing.rule
             data = {"mark": mark, "confirmBy": rule.by.value, "threshold": rule.threshold}
@@ -90,8 +100,19 @@ class MemoryChanges(MemoryState):
     def allowlists(self) -> tuple[AllowlistVersion, ...]:
         return tuple(self._state.allowlists)
 
-    def retract(self, digest: Digest, source_id: str, act: Act, /, *, retracted: bool, project: Project) -> bool:
+    def retract(
+        self,
+        digest: Digest,
+        source_id: str,
+        act: Act,
+        /,
+        *,
+        retracted: bool,
+        project: Project,
+        allowlist_sha256: str | None = None,
+    ) -> bool:
         with self._lock:
+            self._require_list(allowlist_sha256)
             found = [run for run in self._runs() if (run.digest, run.source_id) == (digest, source_id)]
             if not found:
                 raise NotFoundError(f"no record of {digest}")
@@ -100,8 +121,11 @@ class MemoryChanges(MemoryState):
             act_data = data | {"reason": act.reason, "actor": act.actor}
             return self._act(kind, act.at, act_data, on=retracted, project=project)
 
-    def set_gone(self, digest: Digest, at: datetime, /, *, gone: bool, project: Project) -> bool:
+    def set_gone(
+        self, digest: Digest, at: datetime, /, *, gone: bool, project: Project, allowlist_sha256: str | None = None
+    ) -> bool:
         with self._lock:
+            self._require_list(allowlist_sha256)
             self._require(digest)
             kind = "bundle-gone" if gone else "bundle-found"
             return self._act(kind, at, {"digest": digest.hex}, on=gone, project=project)

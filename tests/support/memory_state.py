@@ -10,7 +10,7 @@ from typing import Any
 from app.core import latest
 from app.core.bundle import Run
 from app.core.catalogue import CatalogueVersion
-from app.core.errors import NotFoundError
+from app.core.errors import ConflictError, NotFoundError
 from app.core.identity import SignerIdentity, canonical_source_id
 from app.core.latest import precedence, sightings_of
 from app.core.party import party_of
@@ -49,6 +49,7 @@ class State:
     records: dict[int, tuple[Run, str, dict[str, object]]] = field(default_factory=dict)
     standing: dict[str, Listing] = field(default_factory=dict)
     locations: dict[tuple[str, str], Location] = field(default_factory=dict)
+    public_since: dict[tuple[str, str], datetime] = field(default_factory=dict)
     catalogue: list[CatalogueVersion] = field(default_factory=list)
     allowlists: list[AllowlistVersion] = field(default_factory=list)
     spans: list[dict[str, Any]] = field(default_factory=list)  # retractions and disappearances
@@ -87,6 +88,9 @@ class MemoryState(MemoryAttempts):
 
     def _locate(self, digest: Digest, received: Received) -> None:
         key = (digest.hex, received.reference)
+        if received.public:
+            since = self._state.public_since.get(key, received.at)
+            self._state.public_since[key] = min(since, received.at)
         held = self._state.locations.get(key)
         self._state.locations[key] = Location(
             received.reference,
@@ -108,6 +112,10 @@ class MemoryState(MemoryAttempts):
     def _in_force(self) -> str | None:
         return self._state.allowlists[-1].sha256 if self._state.allowlists else None
 
+    def _require_list(self, sha256: str | None) -> None:
+        if sha256 not in {None, self._in_force()}:
+            raise ConflictError("another allowlist is in force", code="ALLOWLIST_CHANGED")
+
     def _keep_text(self, data: bytes) -> str:
         key = hashlib.sha256(data).hexdigest()
         self._texts[key] = data
@@ -123,7 +131,8 @@ class MemoryState(MemoryAttempts):
         then = instant(as_of)
         known = [run for run in self._runs() if run.received_at <= then]
         mine = tuple(run for run in known if run.recipe == recipe)
-        mine = (*mine, *([joined] if joined else ()))
+        if joined and not any((run.digest, run.source_id) == (joined.digest, joined.source_id) for run in mine):
+            mine = (*mine, joined)
         catalogue = [v for v in self._state.catalogue if v.recipe == recipe and v.recorded_at <= then]
         catalogue = [*(replace(v, text="") for v in catalogue[:-1]), *catalogue[-1:]]
         holding = [s for s in self._state.spans if s["since"] <= then and (s["until"] is None or s["until"] > then)]
@@ -137,10 +146,15 @@ class MemoryState(MemoryAttempts):
             retracted={(Digest(s["digest"]), s["source"]): s["reason"] for s in taken},
             run_counts=dict(Counter(run.source_id for run in mine)),
         )
-        thin = latest.reduced(inputs) if strangers else reduced(inputs, self._knows)
-        seen = {
-            digest for (digest, _), place in self._state.locations.items() if place.public and place.first_seen <= then
-        }
+        theirs = (
+            (joined.signer.issuer, joined.signer.identity) if joined else None
+        )  # never left out before it is weighed
+        thin = (
+            latest.reduced(inputs)
+            if strangers
+            else reduced(inputs, lambda *signer: signer == theirs or self._knows(*signer))
+        )
+        seen = {digest for (digest, _), since in self._state.public_since.items() if since <= then}
         return replace(
             thin,
             gone=frozenset(run.digest for run in thin.runs if run.digest.hex in gone),

@@ -52,8 +52,7 @@ class MemoryStore(MemoryReads, MemoryChanges):
                     line = self._summary(run.recipe)
                     return Kept(created=False, record=self._record(number), before=line, after=line)
             self._require_unused(run)
-            if allowlist_sha256 is not None and allowlist_sha256 != self._in_force():
-                raise ConflictError("another allowlist is in force", code="ALLOWLIST_CHANGED")
+            self._require_list(allowlist_sha256)
             before = self._summary(run.recipe) if run.recipe in self._state.lines else None
             others = set()
             if classify(run).known:

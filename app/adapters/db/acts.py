@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from app.adapters.db import events
+from app.adapters.db.allowlists import require_in_force
 from app.adapters.db.projection import refresh
 from app.adapters.db.session import Database
 from app.adapters.db.tables import disappearances, records, retractions
@@ -27,6 +28,7 @@ def retract(
     *,
     retracted: bool,
     project: Project,
+    allowlist_sha256: str | None,
 ) -> bool:
     """Take a record's passes away, or give them back; False when that was so already."""
     recipe = connection.scalar(
@@ -35,6 +37,7 @@ def retract(
     if recipe is None:
         raise NotFoundError(f"no record of {digest} by source {source_id[:64]!r}")
     database.lock(connection, [f"recipe:{recipe}"])
+    require_in_force(connection, allowlist_sha256)
     open_row = sa.select(retractions.c.seq).where(
         retractions.c.recipe == recipe,
         retractions.c.digest == digest.hex,
@@ -57,13 +60,21 @@ def retract(
 
 
 def set_gone(
-    database: Database, connection: Connection, digest: Digest, at: datetime, *, gone: bool, project: Project
+    database: Database,
+    connection: Connection,
+    digest: Digest,
+    at: datetime,
+    *,
+    gone: bool,
+    project: Project,
+    allowlist_sha256: str | None,
 ) -> bool:
     """Note that no location of a digest is left, or that one is again; False when that was so already."""
     names = sorted(connection.scalars(sa.select(records.c.recipe).distinct().where(records.c.digest == digest.hex)))
     if not names:
         raise NotFoundError(f"no record of {digest}")
     database.lock(connection, [f"recipe:{name}" for name in names])
+    require_in_force(connection, allowlist_sha256)
     open_row = sa.select(disappearances.c.seq).where(
         disappearances.c.digest == digest.hex, disappearances.c.until.is_(None)
     )

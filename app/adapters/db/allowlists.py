@@ -12,7 +12,7 @@ from app.adapters.db.projection import become_known, known_recipes, refresh
 from app.adapters.db.records import RUN_COLUMNS
 from app.adapters.db.session import Database
 from app.adapters.db.tables import allowlist_versions, records, sources, texts
-from app.core.errors import InputError
+from app.core.errors import ConflictError, InputError
 from app.ports import AllowlistVersion, Classify, Listing, Project
 
 IN_FORCE = sa.select(allowlist_versions.c.text_sha256).order_by(allowlist_versions.c.seq.desc()).limit(1)
@@ -65,6 +65,22 @@ def classify_all(connection: Connection, classify: Classify) -> None:
 def in_force(connection: Connection) -> str | None:
     """The sha256 of the newest version."""
     return connection.scalar(IN_FORCE)
+
+
+def require_in_force(connection: Connection, sha256: str | None) -> None:
+    """Raise ALLOWLIST_CHANGED when what is about to be computed would be by another list than the one in force.
+
+    To be asked under the locks of what is written: an activation waits for all of them, or was before them.
+    """
+    if sha256 is None:
+        return
+    found = in_force(connection)
+    if found != sha256:
+        raise ConflictError(
+            f"expected allowlist {sha256[:12]} in force, found {(found or 'none')[:12]}",
+            code="ALLOWLIST_CHANGED",
+            hint="load the allowlist in force and try again",
+        )
 
 
 def all_versions(connection: Connection) -> tuple[AllowlistVersion, ...]:

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from app.adapters.db import events
+from app.adapters.db.allowlists import require_in_force
 from app.adapters.db.codec import catalogue_data, catalogue_of, catalogue_values, encode_text
 from app.adapters.db.projection import refresh
 from app.adapters.db.session import Database
@@ -23,10 +24,12 @@ def put(
     *,
     replace_all: bool,
     project: Project,
+    allowlist_sha256: str | None,
 ) -> tuple[str, ...]:
     """Append what is new and compute the recipes that it touches; returns their names, sorted."""
     by_name = {version.recipe: version for version in versions}
     database.lock(connection, [f"recipe:{name}" for name in by_name], whole=replace_all)
+    require_in_force(connection, allowlist_sha256)
     before = _newest(connection, None if replace_all else by_name)
     changed: list[CatalogueVersion] = []
     for version in versions:

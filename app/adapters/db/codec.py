@@ -157,8 +157,13 @@ def latest_values(record_id: int, run: Run, *, weighs: bool) -> list[Values]:
     }
     return [
         row | {"scope": "run", "key": hashed(*retention_key(run))},
-        row | {"scope": "source", "key": WEIGHTLESS if run.weightless else ""},
+        row | {"scope": "source", "key": column_of(run)},
     ]
+
+
+def column_of(run: Run) -> str:
+    """The key in `latest` of a run's column, where `scope` is `source`."""
+    return WEIGHTLESS if run.weightless else ""
 
 
 def claim_values(record_id: int, run: Run, *, weighs: bool) -> Values:

@@ -66,6 +66,15 @@ _NEWEST_SHOWN = sa.union_all(
     .join(sources, sources.c.id == records.c.source_id),
 )
 _CROWD_COUNTED = sa.select(sa.func.count()).select_from(latest).where(latest.c.recipe == _OF_RECIPE, CROWD)
+_COLUMN = sa.select(latest.c.record_id).where(
+    latest.c.recipe == _OF_RECIPE,
+    CROWD,
+    latest.c.source_id == sa.bindparam("source_id"),
+    latest.c.key == sa.bindparam("key"),
+)
+_KEPT = sa.select(records.c.id).where(
+    records.c.digest == sa.bindparam("digest"), records.c.source_id == sa.bindparam("source_id")
+)
 _COUNTS = sa.select(recipe_sources.c.source_id, recipe_sources.c.runs).where(
     recipe_sources.c.recipe == _OF_RECIPE,
     recipe_sources.c.source_id.in_(sa.bindparam("source_ids", expanding=True)),
@@ -144,7 +153,7 @@ _WITHDRAWN = (
     .order_by(retractions.c.seq)
 )
 _OPEN = sa.select(locations.c.digest).where(
-    locations.c.digest.in_(sa.bindparam("digests", expanding=True)), locations.c.public
+    locations.c.digest.in_(sa.bindparam("digests", expanding=True)), locations.c.public_since.is_not(None)
 )
 _VANISHED_NOW = _VANISHED.where(disappearances.c.until.is_(None))
 _WITHDRAWN_NOW = _WITHDRAWN.where(retractions.c.until.is_(None))
@@ -169,8 +178,18 @@ def recipe_inputs(connection: Connection, recipe: str, *, joined: Run | None = N
     left_out = 0
     if sum(not row["weighs"] for row in rows) == MAX_STRANGERS:
         left_out = int(connection.scalar(_CROWD_COUNTED, named) or 0) - MAX_STRANGERS
+    if joined is not None and left_out and _is_left_out(connection, joined, rows):
+        left_out -= 1
     inputs = _inputs(connection, recipe, rows, sighted=_SIGHTED_WEIGHTY, claimed=_CLAIMED_WEIGHTY, joined=joined)
     return replace(inputs, strangers_left_out=left_out)
+
+
+def _is_left_out(connection: Connection, run: Run, shown: Sequence[sa.RowMapping]) -> bool:
+    """Whether a run's column is in the crowd and not among those that are shown."""
+    if any(row["source_id"] == run.source_id and bool(row["weightless"]) == bool(run.weightless) for row in shown):
+        return False
+    column = codec.column_of(run)
+    return connection.scalar(_COLUMN, {"recipe": run.recipe, "source_id": run.source_id, "key": column}) is not None
 
 
 def _whole_inputs(connection: Connection, recipe: str) -> RecipeInputs:
@@ -190,6 +209,12 @@ def _inputs(
 ) -> RecipeInputs:
     runs = (*complete(connection, rows), *([joined] if joined else ()))
     counted = {"recipe": recipe, "source_ids": sorted({run.source_id for run in runs})}
+    counts = {row.source_id: row.runs for row in connection.execute(_COUNTS, counted)}
+    if (
+        joined is not None
+        and connection.scalar(_KEPT, {"digest": joined.digest.hex, "source_id": joined.source_id}) is None
+    ):
+        counts[joined.source_id] = counts.get(joined.source_id, 0) + 1
     return RecipeInputs(
         recipe=recipe,
         runs=latest_runs(runs),
@@ -198,7 +223,7 @@ def _inputs(
         gone=_gone(connection, runs, None),
         public=_public(connection, runs, None),
         retracted=_retracted(connection, recipe, None),
-        run_counts={row.source_id: row.runs for row in connection.execute(_COUNTS, counted)},
+        run_counts=counts,
         claims=earliest_claims(
             claim_of(codec.run_of(row)) for row in connection.execute(claimed, {"recipe": recipe}).mappings()
         ),
@@ -278,7 +303,7 @@ def _public(connection: Connection, runs: Sequence[Run], as_of: datetime | None)
     """Of the bundles that came in with credentials, those that were found at a place without."""
     digests = sorted({run.digest.hex for run in runs if not run.public})
     found: set[str] = set()
-    query = _OPEN if as_of is None else _OPEN.where(locations.c.first_seen <= as_of)
+    query = _OPEN if as_of is None else _OPEN.where(locations.c.public_since <= as_of)
     for start in range(0, len(digests), _CHUNK):
         found.update(connection.scalars(query, {"digests": digests[start : start + _CHUNK]}))
     return frozenset(Digest(digest) for digest in found)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from app.adapters.db import events
-from app.adapters.db.allowlists import IN_FORCE
+from app.adapters.db.allowlists import require_in_force
 from app.adapters.db.codec import check_lengths, text_sha256
 from app.adapters.db.inputs import recipe_inputs
 from app.adapters.db.projection import (
@@ -97,7 +97,7 @@ class Keeping:
         if _is_known(connection, run):
             return _as_before(connection, run)
         self._require_unused(connection, run)
-        self._require_allowlist(connection)
+        require_in_force(connection, self._allowlist_sha256)
         before = summary_of(connection, run.recipe)
         seq = self._database.next_seq(connection)
         arrival = Arrival(seq, run, self._received.reference)
@@ -151,17 +151,6 @@ class Keeping:
             details={"digest": other},
         )
 
-    def _require_allowlist(self, connection: Connection) -> None:
-        if self._allowlist_sha256 is None:
-            return
-        in_force = connection.scalar(IN_FORCE)
-        if in_force != self._allowlist_sha256:
-            raise ConflictError(
-                f"expected allowlist {self._allowlist_sha256[:12]} in force, found {(in_force or 'none')[:12]}",
-                code="ALLOWLIST_CHANGED",
-                hint="load the allowlist in force and try again",
-            )
-
 
 def add_location(database: Database, digest: Digest, received: Received) -> bool:
     """Note where a known digest was seen; False when that is on record and fresh."""
@@ -190,7 +179,7 @@ def add_location(database: Database, digest: Digest, received: Received) -> bool
 def _worth_noting(connection: Connection, digest: Digest, received: Received) -> bool:
     query = sa.select(locations).where(locations.c.digest == digest.hex, locations.c.reference == received.reference)
     row = connection.execute(query).one_or_none()
-    if row is None or (received.public and not row.public):
+    if row is None or (received.public and row.public_since is None):
         return True
     last: datetime = row.last_seen
     return received.at - last >= LOCATION_FRESH

@@ -90,7 +90,13 @@ def add_records(connection: Connection, arrivals: Sequence[Arrival], *, classify
 
 def see_location(connection: Connection, digest: str, reference: str, at: datetime, *, public: bool) -> None:
     """Add a location, or note that it was seen again; once public, it stays so."""
-    row = {"digest": digest, "reference": reference, "first_seen": at, "last_seen": at, "public": public}
+    row = {
+        "digest": digest,
+        "reference": reference,
+        "first_seen": at,
+        "last_seen": at,
+        "public_since": at if public else None,
+    }
     connection.execute(_sighting(connection.dialect.name), row)
 
 
@@ -233,7 +239,11 @@ def _sighting(dialect: str) -> sa.Insert:
         set_={
             "first_seen": sa.case((new.first_seen < old.first_seen, new.first_seen), else_=old.first_seen),
             "last_seen": sa.case((new.last_seen > old.last_seen, new.last_seen), else_=old.last_seen),
-            "public": sa.or_(old.public, new.public),
+            "public_since": sa.case(
+                (old.public_since.is_(None), new.public_since),
+                (new.public_since < old.public_since, new.public_since),
+                else_=old.public_since,
+            ),
         },
     )
 

@@ -196,5 +196,5 @@ def _locations(connection: Connection, digests: Iterable[str]) -> dict[str, tupl
         return {}
     found: dict[str, list[Location]] = defaultdict(list)
     for row in connection.execute(_OF_DIGESTS, {"digests": wanted}):
-        found[row.digest].append(Location(row.reference, row.first_seen, row.last_seen, row.public))
+        found[row.digest].append(Location(row.reference, row.first_seen, row.last_seen, row.public_since is not None))
     return {digest: tuple(seen) for digest, seen in found.items()}

@@ -149,12 +149,23 @@ class SqlEvidenceStore:
         return tuple(sorted(found, key=lambda line: line.recipe))
 
     def put_catalogue(
-        self, versions: Sequence[CatalogueVersion], /, *, replace: bool, project: Project
+        self,
+        versions: Sequence[CatalogueVersion],
+        /,
+        *,
+        replace: bool,
+        project: Project,
+        allowlist_sha256: str | None = None,
     ) -> tuple[str, ...]:
         check_push(versions, replace_all=replace)
         return self._database.write(
             lambda connection: catalogue.put(
-                self._database, connection, versions, replace_all=replace, project=project
+                self._database,
+                connection,
+                versions,
+                replace_all=replace,
+                project=project,
+                allowlist_sha256=allowlist_sha256,
             ),
             patient=replace,
         )
@@ -167,10 +178,17 @@ class SqlEvidenceStore:
             patient=True,
         )
 
-    def reproject(self, mark: str, /, *, project: Project, weighing: Weighing) -> bool:
+    def reproject(
+        self, mark: str, /, *, project: Project, weighing: Weighing, allowlist_sha256: str | None = None
+    ) -> bool:
         return self._database.write(
             lambda connection: weighings.reproject(
-                self._database, connection, mark, project=project, weighing=weighing
+                self._database,
+                connection,
+                mark,
+                project=project,
+                weighing=weighing,
+                allowlist_sha256=allowlist_sha256,
             ),
             patient=True,
         )
@@ -187,16 +205,43 @@ class SqlEvidenceStore:
         with self._database.read() as connection:
             return allowlists.all_versions(connection)
 
-    def retract(self, digest: Digest, source_id: str, act: Act, /, *, retracted: bool, project: Project) -> bool:
+    def retract(
+        self,
+        digest: Digest,
+        source_id: str,
+        act: Act,
+        /,
+        *,
+        retracted: bool,
+        project: Project,
+        allowlist_sha256: str | None = None,
+    ) -> bool:
         return self._database.write(
             lambda connection: acts.retract(
-                self._database, connection, digest, source_id, act, retracted=retracted, project=project
+                self._database,
+                connection,
+                digest,
+                source_id,
+                act,
+                retracted=retracted,
+                project=project,
+                allowlist_sha256=allowlist_sha256,
             )
         )
 
-    def set_gone(self, digest: Digest, at: datetime, /, *, gone: bool, project: Project) -> bool:
+    def set_gone(
+        self, digest: Digest, at: datetime, /, *, gone: bool, project: Project, allowlist_sha256: str | None = None
+    ) -> bool:
         return self._database.write(
-            lambda connection: acts.set_gone(self._database, connection, digest, at, gone=gone, project=project)
+            lambda connection: acts.set_gone(
+                self._database,
+                connection,
+                digest,
+                at,
+                gone=gone,
+                project=project,
+                allowlist_sha256=allowlist_sha256,
+            )
         )
 
     def record_attempt(self, attempt: Attempt, /) -> Attempt:

@@ -190,7 +190,7 @@ locations = Table(
     Column("reference", Words, nullable=False),
     Column("first_seen", Instant, nullable=False),
     Column("last_seen", Instant, nullable=False),
-    Column("public", Boolean, nullable=False),
+    Column("public_since", Instant),  # when it was first seen without credentials
     PrimaryKeyConstraint("digest", "reference"),
     _hex("digest"),
 )

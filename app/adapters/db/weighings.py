@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from app.adapters.db import events
+from app.adapters.db.allowlists import require_in_force
 from app.adapters.db.projection import known_recipes, refresh
 from app.adapters.db.session import Database
 from app.adapters.db.tables import meta
@@ -23,11 +24,20 @@ NOTED = "weighing-events"
 """The key in `meta` whose value is the `seq` of each event, with spaces between."""
 
 
-def reproject(database: Database, connection: Connection, mark: str, *, project: Project, weighing: Weighing) -> bool:
+def reproject(
+    database: Database,
+    connection: Connection,
+    mark: str,
+    *,
+    project: Project,
+    weighing: Weighing,
+    allowlist_sha256: str | None,
+) -> bool:
     """Compute every recipe anew when other rules or settings made what is there; see the port."""
     database.lock(connection, [], whole=True)
     if _read(connection, PROJECTED_BY) == mark:
         return False
+    require_in_force(connection, allowlist_sha256)
     data = {
         "mark": mark,
         "confirmBy": weighing.rule.by.value,
