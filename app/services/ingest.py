@@ -281,12 +281,15 @@ class IngestService:
         return not self.store.holds(run.digest, run.source_id) or self.store.knows(run.digest, run.signature_sha256)
 
     def _commit(self, run: Run, received: Received) -> Kept:
-        """One transaction under the allowlist in force."""
+        """One transaction under the allowlist in force.
+
+        The record is received now, not when its fetch began: what was asked about the time between stays the answer.
+        """
         return by_list_in_force(
             self.verdicts,
             lambda sha256: self.store.keep(
                 run,
-                received,
+                replace(received, at=self.clock()),
                 project=self.verdicts.project,
                 classify=self.verdicts.classify,
                 allowlist_sha256=sha256,

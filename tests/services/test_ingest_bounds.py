@@ -1,11 +1,13 @@
 """What bounds an ingest: one time for a whole pull, a deadline for the answer, a quota for strangers."""
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -65,8 +67,10 @@ class FakeJudge:
 
     runs: dict[Digest, Run] = field(default_factory=dict)
     may_answer: threading.Event = field(default_factory=threading.Event)
+    received: datetime | None = None
 
     def judge(self, job: JudgeJob, /) -> Accepted:
+        self.received = job.received_at
         assert self.may_answer.wait(20)
         assert job.digest is not None
         return Accepted(self.runs[job.digest], Report(InputKind.OCI, (), Exit.VALID), None)  # type: ignore[arg-type]
@@ -142,6 +146,17 @@ def world(limits: IngestLimits) -> Iterator[World]:
             monotonic=time,
         )
         yield World(service, time, registry, judge, archive, store)
+
+
+def test_a_record_is_received_when_it_is_kept() -> None:
+    """What `asOf` said about the seconds of a fetch holds afterwards too."""
+    with world(IngestLimits(60)) as it:
+        hours = itertools.count(500)
+        service = replace(it.service, clock=lambda: at(next(hours)))
+        stored = service.submit(it.request(1))
+        assert isinstance(stored, Stored)
+        assert it.judge.received is not None
+        assert stored.record.run.received_at > it.judge.received
 
 
 class TestTheTimeOfOnePull:
