@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from app.adapters.db import codec
 from app.adapters.db.events import read_texts
-from app.adapters.db.records import RUN_COLUMNS, complete
+from app.adapters.db.records import ID_OF, RUN_COLUMNS, complete
 from app.adapters.db.tables import (
     CROWD,
     catalogue_versions,
@@ -71,9 +71,6 @@ _COLUMN = sa.select(latest.c.record_id).where(
     CROWD,
     latest.c.source_id == sa.bindparam("source_id"),
     latest.c.key == sa.bindparam("key"),
-)
-_KEPT = sa.select(records.c.id).where(
-    records.c.digest == sa.bindparam("digest"), records.c.source_id == sa.bindparam("source_id")
 )
 _COUNTS = sa.select(recipe_sources.c.source_id, recipe_sources.c.runs).where(
     recipe_sources.c.recipe == _OF_RECIPE,
@@ -212,7 +209,7 @@ def _inputs(
     counts = {row.source_id: row.runs for row in connection.execute(_COUNTS, counted)}
     if (
         joined is not None
-        and connection.scalar(_KEPT, {"digest": joined.digest.hex, "source_id": joined.source_id}) is None
+        and connection.scalar(ID_OF, {"digest": joined.digest.hex, "source_id": joined.source_id}) is None
     ):
         counts[joined.source_id] = counts.get(joined.source_id, 0) + 1
     return RecipeInputs(

@@ -22,7 +22,7 @@ from app.adapters.db.projection import (
     summary_of,
     touch,
 )
-from app.adapters.db.records import of_source
+from app.adapters.db.records import ID_OF, of_source
 from app.adapters.db.session import Database
 from app.adapters.db.tables import locations, records
 from app.core.bundle import Run
@@ -31,9 +31,6 @@ from app.core.refs import Digest
 from app.core.summary import state_at_ingest
 from app.ports import Classify, Kept, Project, Received, Record
 
-_KNOWN = sa.select(records.c.id).where(
-    records.c.digest == sa.bindparam("digest"), records.c.source_id == sa.bindparam("source_id")
-)
 _USED = sa.select(records.c.digest, records.c.signature_sha256).where(
     sa.or_(
         (records.c.log_id == sa.bindparam("log_id")) & (records.c.log_index == sa.bindparam("log_index")),
@@ -186,7 +183,7 @@ def _worth_noting(connection: Connection, digest: Digest, received: Received) ->
 
 
 def _is_known(connection: Connection, run: Run) -> bool:
-    return connection.scalar(_KNOWN, {"digest": run.digest.hex, "source_id": run.source_id}) is not None
+    return connection.scalar(ID_OF, {"digest": run.digest.hex, "source_id": run.source_id}) is not None
 
 
 def _record(connection: Connection, run: Run) -> Record:

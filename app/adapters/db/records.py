@@ -23,6 +23,11 @@ _RECORD_COLUMNS = (
     events.c.data.label("event"),
     latest.c.record_id.label("latest_id"),
 )
+ID_OF = sa.select(records.c.id).where(
+    records.c.digest == sa.bindparam("digest"), records.c.source_id == sa.bindparam("source_id")
+)
+"""The record of one source about one digest, if there is one."""
+
 _CHUNK = 500  # how many ids one query names
 _LIKE_SPECIAL = re.compile(r"[%_\\]")
 
