@@ -5,6 +5,7 @@ BIN := .venv/bin
 T ?= tests
 DEMO ?=
 SECONDS ?= 60
+JOBS ?= 2
 
 .PHONY: help setup setup-dev demo test check fmt lint types contracts proof bench mutate fuzz docs migrate run clean
 
@@ -20,8 +21,8 @@ setup-dev: ## .venv with the test tools, and the system parts that the tests run
 demo: setup ## sandbox, service, samples and the verdict table; DEMO=once ends after the table
 	@$(BIN)/aicr evidence demo $(if $(filter once,$(DEMO)),--once)
 
-test: setup-dev ## every test; T=tests/core narrows
-	@$(BIN)/python -m pytest -q $(T)
+test: setup-dev ## every test; T=tests/core narrows, JOBS=0 runs them in one process
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(T)
 
 proof: setup-dev ## load, soak and crash proofs at full size
 	@AICR_PROOF=full $(BIN)/python -m pytest -q -m proof tests
