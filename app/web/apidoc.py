@@ -5,7 +5,7 @@ from app.web.openapi import Reference, RouteLine
 _HEAD = """\
 # HTTP API
 
-<!-- Made by tools/generate_docs.py from the routes, app/web/examples.py and app/web/problems.py; change those. -->
+<!-- Made by tools/generate_docs.py from the routes, app/web/operations.py and app/web/problems.py; change those. -->
 
 The contract is `GET /openapi.json` (OpenAPI 3.1); a running service draws it at `/docs` without scripts or third
 parties. `tests/assets/openapi.json` is its committed snapshot: keys are added, never renamed, and a test fails on any

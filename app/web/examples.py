@@ -1,16 +1,11 @@
-"""One example a route: what is sent and what is answered. A test reads each through its schema.
+"""Examples of what is sent and answered; `app.web.operations` gives them to routes. A test reads each by its schema.
 
 Identities and digests are invented.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-
 from app.core.refs import Digest
 from app.services.report import NOT_PROVEN, VERIFIED
-from app.web.bodies import YAML_TYPES
-from app.web.links import bundle_links, recipe_links, record_links, source_links
+from app.web.links import recipe_links, record_links, source_links
 
 DIGEST = "sha256:1f0c0ffee0000000000000000000000000000000000000000000000000000001"
 SOURCE = "b0e01b470866f200af3b5cb4bcc303aa"
@@ -53,7 +48,7 @@ _CRITERIA = {"service": "eks", "accelerator": "h100", "os": "ubuntu", "intent": 
 _COORDINATE = "eks/h100-ubuntu/training-kubeflow"
 _PHASES = {"deployment": "CONFIRMED", "conformance": "SINGLE", "performance": "UNTESTED"}
 _RECORD_LINKS = dict(record_links(Digest.parse(DIGEST), SOURCE, RECIPE))
-_REPORT = {
+REPORT = {
     "input": "oci",
     "signer": {"identity": MASKED, "issuer": ISSUER, "rekorLogIndex": 116117000},
     "recipeName": RECIPE,
@@ -77,7 +72,7 @@ _SIGNER = {
     "allowlisted": True,
     "party": MASKED,
 }
-_RECORD = {
+RECORD = {
     "digest": DIGEST,
     "source": SOURCE,
     "recipe": RECIPE,
@@ -114,8 +109,8 @@ _RECORD = {
     },
     "links": _RECORD_LINKS,
 }
-_DETAIL = {
-    **_RECORD,
+DETAIL = {
+    **RECORD,
     "results": [
         {
             "phase": "deployment",
@@ -159,7 +154,7 @@ _ROW = {
         }
     ],
 }
-_LINE = {
+LINE = {
     "recipe": RECIPE,
     "profile": "",
     "profileSelection": "",
@@ -195,8 +190,8 @@ _MISSING = {
     "source": "",
     "digest": "",
 }
-_VERDICT = {
-    **{key: _LINE[key] for key in ("recipe", "profile", "profileSelection", "criteria", "coordinate")},
+VERDICT = {
+    **{key: LINE[key] for key in ("recipe", "profile", "profileSelection", "criteria", "coordinate")},
     "state": "SINGLE",
     "currentState": "SINGLE",
     "phaseStates": _PHASES,
@@ -227,7 +222,7 @@ _VERDICT = {
     "notProven": list(NOT_PROVEN),
     "links": dict(recipe_links(RECIPE)),
 }
-_ATTEMPT = {
+ATTEMPT = {
     "id": 41,
     "reference": BUNDLE,
     "digest": DIGEST,
@@ -242,8 +237,8 @@ _ATTEMPT = {
     "recipe": "",
     "links": {"self": "/attempts/41"},
 }
-_ENTRY = {"class": "community", "label": "", "issuer": ISSUER, "source": SOURCE, "identityPattern": ""}
-_SOURCE = {
+ENTRY = {"class": "community", "label": "", "issuer": ISSUER, "source": SOURCE, "identityPattern": ""}
+LISTED_SOURCE = {
     **_SIGNER,
     "why": f"the community entry 'source {SOURCE}' lists this signer by its slug",
     "records": 3,
@@ -252,7 +247,7 @@ _SOURCE = {
     "lastSeen": "2026-06-20T03:15:10Z",
     "links": dict(source_links(SOURCE)),
 }
-_SUBMISSION = {
+SUBMISSION = {
     "digest": DIGEST,
     "recipe": RECIPE,
     "source": SOURCE,
@@ -280,7 +275,7 @@ _MATCH = {
     "config": "kind: AICRConfig\napiVersion: aicr.run/v1alpha2\n",
     "links": dict(recipe_links(RECIPE)),
 }
-_ANSWER = {
+ANSWER = {
     "state": "SINGLE",
     "sentence": f"{RECIPE} is SINGLE, 1 of 2; 1 recipe fits, say platform to be exact",
     "asked": {"criteria": {**_CRITERIA, "platform": ""}, "profileSelection": "", "notes": []},
@@ -290,7 +285,7 @@ _ANSWER = {
     "retired": [],
     "unbacked": 0,
 }
-_FINGERPRINT = """fingerprint:
+FINGERPRINT = """fingerprint:
   service:
     value: eks
   accelerator:
@@ -298,147 +293,11 @@ _FINGERPRINT = """fingerprint:
   os:
     value: ubuntu
 """
-_CATALOGUE = {
+CATALOGUE = {
     "recipe": RECIPE,
     "changed": True,
     "legacy": "sha256:5d582e1f17490000000000000000000000000000000000000000000000000000",
     "contentOnly": "sha256:12e0bffa1c880000000000000000000000000000000000000000000000000000",
     "links": dict(recipe_links(RECIPE)),
 }
-_NOW = "2026-06-20T03:15:10Z"
-
-
-class Token(StrEnum):
-    """What a bearer token is to a route."""
-
-    UNUSED = "unused"
-    OPTIONAL = "optional"
-    REQUIRED = "required"
-
-
-@dataclass(frozen=True, slots=True)
-class RouteDoc:
-    """What the contract says of one operation beside its signature.
-
-    `bodies` maps media types to what is sent, `answer` is the example of the successful status, `raw` names the media
-    types of answers that are bytes, `errors` the codes it can answer with beside those of every route, `tagged` whether
-    it has an `ETag` and answers 304, `token` whether it reads the bearer token.
-    """
-
-    answer: object | None = None
-    also: Mapping[int, str] = field(default_factory=dict)
-    bodies: Mapping[str, object] = field(default_factory=dict)
-    raw: tuple[str, ...] = ()
-    errors: tuple[str, ...] = ()
-    tagged: bool = False
-    token: Token = Token.UNUSED
-
-
-_BODY_ERRORS = ("CANCELED", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE")
-_PUSH_ERRORS = (*_BODY_ERRORS, "UNAUTHORIZED", "FORBIDDEN")
-_POST_ERRORS = (*_BODY_ERRORS, "UNAUTHORIZED", "REGISTRY_NOT_TRUSTED", "JUDGE_CRASHED")
-
-
-def _yaml(example: str) -> Mapping[str, object]:
-    """A YAML body under each name that its media type has, the registered one (RFC 9512) first."""
-    registered = "application/yaml"
-    return dict.fromkeys([registered, *sorted(YAML_TYPES - {registered})], example)
-
-
-_SUBMIT_BODIES: Mapping[str, object] = {"application/json": {"bundle": BUNDLE}, **_yaml(POINTER)}
-
-ROUTES: Mapping[str, RouteDoc] = {
-    "submit": RouteDoc(
-        _SUBMISSION,
-        also={200: "known already, or a dry run: the same body"},
-        bodies=_SUBMIT_BODIES,
-        errors=(*_POST_ERRORS, "CONFLICT", "EVIDENCE_REFUSED"),
-        token=Token.OPTIONAL,
-    ),
-    "verify": RouteDoc(
-        _REPORT, bodies=_SUBMIT_BODIES, raw=("text/markdown",), errors=_POST_ERRORS, token=Token.OPTIONAL
-    ),
-    "list_evidence": RouteDoc({"items": [_RECORD], "next": None}, tagged=True),
-    "get_evidence": RouteDoc(
-        {
-            "digest": DIGEST,
-            "records": [_DETAIL],
-            "locations": [{"reference": BUNDLE, "firstSeen": _NOW, "lastSeen": _NOW, "public": True}],
-            "verified": list(VERIFIED),
-            "notProven": list(NOT_PROVEN),
-            "links": dict(bundle_links(Digest.parse(DIGEST))),
-        },
-        errors=("NOT_FOUND",),
-        tagged=True,
-    ),
-    "get_archive": RouteDoc(raw=("application/x-tar",), errors=("NOT_FOUND",)),
-    "get_file": RouteDoc(raw=("application/octet-stream",), errors=("NOT_FOUND",)),
-    "get_report": RouteDoc(_REPORT, raw=("text/markdown",), errors=("NOT_FOUND",), tagged=True),
-    "get_predicate": RouteDoc(raw=("application/vnd.in-toto+json",), errors=("NOT_FOUND",)),
-    "get_bundle": RouteDoc(raw=("application/vnd.dev.sigstore.bundle.v0.3+json",), errors=("NOT_FOUND",)),
-    "list_attempts": RouteDoc({"items": [_ATTEMPT], "next": None}, tagged=True),
-    "get_attempt": RouteDoc(_ATTEMPT, errors=("NOT_FOUND",), tagged=True),
-    "list_recipes": RouteDoc({"items": [_LINE], "next": None}, tagged=True),
-    "get_recipe": RouteDoc(_VERDICT, errors=("NOT_FOUND",), tagged=True),
-    "put_recipe": RouteDoc(
-        _CATALOGUE,
-        bodies={
-            **_yaml(RECIPE_YAML),
-            "application/json": {
-                "digests": {"legacy": _CATALOGUE["legacy"], "contentOnly": _CATALOGUE["contentOnly"]},
-                "commit": "0123456789abcdef0123456789abcdef01234567",
-                "ref": "refs/heads/main",
-                "time": _NOW,
-                "declared": {"deployment": ["operator-health"]},
-                "floors": {},
-            },
-        },
-        errors=(*_PUSH_ERRORS, "NOT_FOUND"),
-        token=Token.REQUIRED,
-    ),
-    "put_recipes": RouteDoc(
-        {"received": 1, "changed": [RECIPE], "retired": []},
-        bodies={
-            "application/json": {
-                "commit": "0123456789abcdef0123456789abcdef01234567",
-                "recipes": [{"name": RECIPE, "recipe": RECIPE_YAML}],
-            }
-        },
-        errors=_PUSH_ERRORS,
-        token=Token.REQUIRED,
-    ),
-    "get_answer": RouteDoc(_ANSWER, tagged=True),
-    "post_answer": RouteDoc(
-        _ANSWER,
-        bodies={
-            **_yaml(_FINGERPRINT),
-            "application/json": {"criteria": {"service": "eks", "accelerator": "h100", "intent": "training"}},
-        },
-        errors=_BODY_ERRORS,
-    ),
-    "get_allowlist": RouteDoc(
-        {"sha256": LIST_SHA, "since": _NOW, "status": "ok", "problem": None, "entries": [_ENTRY]}, tagged=True
-    ),
-    "list_allowlist_versions": RouteDoc(
-        {"items": [{"sha256": LIST_SHA, "since": _NOW, "added": [_ENTRY], "removed": []}], "next": None},
-        tagged=True,
-    ),
-    "list_sources": RouteDoc({"items": [_SOURCE], "next": None}, tagged=True),
-    "get_source": RouteDoc(_SOURCE, errors=("NOT_FOUND",), tagged=True),
-    "health": RouteDoc({"status": "healthy", "timestamp": _NOW}),
-    "ready": RouteDoc(
-        {
-            "status": "ready",
-            "parts": {"database": "ok", "archive": "ok", "judge": "ok"},
-            "timestamp": _NOW,
-            "reason": None,
-        }
-    ),
-}
-"""By operation id, which is the name of the route's function."""
-
-EVERY_ROUTE_ERRORS = ("INVALID_REQUEST", "RATE_LIMIT_EXCEEDED", "INTERNAL", "SERVICE_UNAVAILABLE")
-PROBE_ERRORS = ("INTERNAL",)
-"""Of the routes that a rate limit does not hold, that need no store to answer and ignore every parameter."""
-
-PROBES = frozenset({"health", "ready"})
+NOW = "2026-06-20T03:15:10Z"

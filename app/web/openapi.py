@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from app.web.bodies import Body, BulkBody, CatalogueBody, SubmissionBody
-from app.web.examples import EVERY_ROUTE_ERRORS, PROBE_ERRORS, PROBES, ROUTES, RouteDoc, Token
+from app.web.operations import EVERY_ROUTE_ERRORS, PROBE_ERRORS, PROBES, ROUTES, RouteDoc, Token
 from app.web.problems import PROBLEMS
 from app.web.schemas import ProblemOut
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel
 from app.web import schemas
 from app.web.app import bare_app
 from app.web.bodies import BulkBody, CatalogueBody, SubmissionBody
-from app.web.examples import ROUTES
 from app.web.openapi import contract
+from app.web.operations import ROUTES
 from app.web.problems import PROBLEMS
 from tests.support.htmlcheck import Page
 from tools.generate_docs import API, OPENAPI, api_page

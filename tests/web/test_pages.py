@@ -13,7 +13,8 @@ from playwright.sync_api import Browser, sync_playwright
 from app.core.coordinate import Criteria
 from app.core.identity import GITHUB_OAUTH_ISSUER, SignerIdentity
 from app.core.verdict import State
-from app.web.pages import PAGE_CSP, short_name
+from app.web.page_values import short_name
+from app.web.pages import PAGE_CSP
 from tests.support.htmlcheck import Page
 from tests.support.runs import CHECK, OLDER, RECIPE, make_run, person, version, workflow
 from tests.support.webapp import FakeContainer, client_of, make_container
