@@ -18,6 +18,8 @@ from app.core.statement import RECIPE_EVIDENCE_TYPES, RECIPE_EVIDENCE_V2, RECIPE
 from app.core.yamltext import load_text
 
 MAX_POINTER_BYTES = 1 << 20
+MAX_POINTER_NODES = 10_000
+"""A pointer has some twenty scalars and collections; a megabyte of them is a second of parsing."""
 SCHEMA_VERSION = "1.0.0"
 PRODUCED_POINTER = "pointer.yaml"
 """The name under which a producer leaves the pointer beside its bundle (evidence-format 5.1)."""
@@ -67,13 +69,13 @@ class Pointer:
 def parse_pointer(data: bytes) -> Pointer:
     """Read a pointer file; raises `PointerInvalid` with the first check of 6.2 that fails.
 
-    More than 1 MiB is refused before parsing. Duplicate keys, aliases, tags and a second document are refused, and
-    scalars are text (trust 4); unknown keys are ignored.
+    More than 1 MiB is refused before parsing, more than `MAX_POINTER_NODES` while it goes on. Duplicate keys, aliases,
+    tags and a second document are refused, and scalars are text (trust 4); unknown keys are ignored.
     """
     if len(data) > MAX_POINTER_BYTES:
         raise PointerInvalid(f"pointer file has {len(data)} bytes, at most {MAX_POINTER_BYTES} are read")
     try:
-        document = load_text(data, max_bytes=MAX_POINTER_BYTES)
+        document = load_text(data, max_bytes=MAX_POINTER_BYTES, max_nodes=MAX_POINTER_NODES)
     except DocumentInvalid as err:
         raise PointerInvalid(f"pointer file is not valid YAML: {err.message.removeprefix('not valid YAML: ')}") from err
     return pointer_from_object(document)

@@ -14,6 +14,11 @@ from app.core.errors import DocumentInvalid
 
 MAX_TEXT_BYTES: Final = 1 << 20
 MAX_DEPTH: Final = 64
+MAX_NODES: Final = 200_000
+"""Scalars and collections of one document; parsed, so many cost about a second."""
+
+MAX_TAG_DIRECTIVES: Final = 64
+"""libyaml compares each one with all before it: a megabyte of them is half a minute in one call."""
 
 TextValue = dict[str, "TextValue"] | list["TextValue"] | str | None
 """A loaded value; None is `null`, `~` or nothing, unquoted."""
@@ -22,12 +27,20 @@ _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-def load_text(data: bytes, *, max_bytes: int = MAX_TEXT_BYTES, max_depth: int = MAX_DEPTH) -> TextValue:
+def has_many_tag_directives(text: str) -> bool:
+    """Whether a text says `%TAG` more often than any document has reason to; asked before a parser sees it."""
+    return text.count("%TAG") > MAX_TAG_DIRECTIVES
+
+
+def load_text(
+    data: bytes, *, max_bytes: int = MAX_TEXT_BYTES, max_depth: int = MAX_DEPTH, max_nodes: int = MAX_NODES
+) -> TextValue:
     """Load exactly one document; an empty stream is None.
 
-    Refused with `DocumentInvalid` and the line: more than `max_bytes`, more than `max_depth` nested collections,
-    duplicate keys, keys that are not scalars, anchors, aliases, tags, merge keys, a second document (upstream
-    ignores it; trust 4 wins), and whatever is not UTF-8 or not YAML.
+    Refused with `DocumentInvalid` and the line: more than `max_bytes`, more than `max_depth` nested collections, more
+    than `max_nodes` scalars and collections, more than `MAX_TAG_DIRECTIVES`, duplicate keys, keys that are not
+    scalars, anchors, aliases, tags, merge keys, a second document (upstream ignores it; trust 4 wins), and whatever is
+    not UTF-8 or not YAML.
     """
     if len(data) > max_bytes:
         raise DocumentInvalid(f"expected at most {max_bytes} bytes of YAML, got {len(data)}")
@@ -35,20 +48,24 @@ def load_text(data: bytes, *, max_bytes: int = MAX_TEXT_BYTES, max_depth: int = 
         text = data.removeprefix(_BOM).decode()
     except UnicodeDecodeError as err:
         raise DocumentInvalid(f"expected UTF-8, but byte {err.start} starts no character") from err
+    if has_many_tag_directives(text):
+        raise DocumentInvalid(f"expected at most {MAX_TAG_DIRECTIVES} tag directives, got more; remove them")
     parser = CParser(text.encode())
     try:
-        return _load(parser.get_event, max_depth)
+        return _load(parser.get_event, max_depth, max_nodes)
     except yaml.YAMLError as err:
         raise DocumentInvalid(_complaint(err)) from err
+    except UnicodeDecodeError as err:  # libyaml lets surrogates and overlong forms through, if a tag escapes them
+        raise DocumentInvalid("not valid YAML: the escapes of a tag are no UTF-8; remove the tag") from err
     finally:
         parser.dispose()
 
 
-def _load(next_event: Callable[[], Any], max_depth: int) -> TextValue:
+def _load(next_event: Callable[[], Any], max_depth: int, max_nodes: int) -> TextValue:
     next_event()  # the stream's start
     if not isinstance(next_event(), yaml.DocumentStartEvent):
         return None
-    root = _document(next_event, max_depth)
+    root = _document(next_event, max_depth, max_nodes)
     next_event()  # the document's end
     after = next_event()
     if not isinstance(after, yaml.StreamEndEvent):
@@ -56,9 +73,10 @@ def _load(next_event: Callable[[], Any], max_depth: int) -> TextValue:
     return root
 
 
-def _document(next_event: Callable[[], Any], max_depth: int) -> TextValue:
+def _document(next_event: Callable[[], Any], max_depth: int, max_nodes: int) -> TextValue:
     stack: list[dict[str, TextValue] | list[TextValue]] = []
     keys: list[str | None] = []  # beside each open collection: the key that waits for its value
+    count = 0
     while True:
         event = next_event()
         value: TextValue
@@ -70,6 +88,11 @@ def _document(next_event: Callable[[], Any], max_depth: int) -> TextValue:
                 return value
             continue
         _refuse_properties(event)
+        count += 1
+        if count > max_nodes:
+            raise DocumentInvalid(
+                f"expected at most {max_nodes} scalars and collections, got more at line {_line(event)}"
+            )
         if isinstance(event, yaml.ScalarEvent):
             value = None if not event.style and event.value in _NULLS else event.value
         else:

@@ -12,7 +12,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from starlette.requests import ClientDisconnect, Request
 
 from app.core.errors import Cancelled, InputError
-from app.core.jsontext import parse_json
+from app.core.jsontext import MAX_TOKENS, parse_json
+from app.core.pointer import MAX_POINTER_NODES
 from app.ports import Access
 from app.services.catalogue import Entry
 from app.services.ingest_types import IngestRequest
@@ -28,6 +29,8 @@ YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml"})
 JSON_TYPES = frozenset({"application/json"})
 
 _MAX_JSON_DEPTH = 64
+_MAX_SUBMISSION_TOKENS = 2 * MAX_POINTER_NODES
+"""Read on the event loop, where a megabyte of brackets would hold up everybody's request."""
 
 
 class BodyTooLarge(InputError):
@@ -174,9 +177,9 @@ def unsupported(found: str, allowed: frozenset[str]) -> MediaTypeUnsupported:
     )
 
 
-def parse_body(model: type[BodyT], data: bytes) -> BodyT:
+def parse_body(model: type[BodyT], data: bytes, *, max_tokens: int = MAX_TOKENS) -> BodyT:
     """A JSON body as its model; raises `InputError` naming every field that is wrong."""
-    document = parse_json(data, max_depth=_MAX_JSON_DEPTH)
+    document = parse_json(data, max_tokens=max_tokens, max_depth=_MAX_JSON_DEPTH)
     if not isinstance(document, dict):
         raise InputError("expected a JSON object as the body")
     try:
@@ -195,7 +198,7 @@ async def submission(
     data = await read_body(request, max_bytes)
     if kind in YAML_TYPES:
         return IngestRequest(reference_of_pointer(data), data, dry_run, verify_only, access)
-    body = parse_body(SubmissionBody, data)
+    body = parse_body(SubmissionBody, data, max_tokens=_MAX_SUBMISSION_TOKENS)
     match body.pointer, body.bundle:
         case None, str() as bundle:
             return IngestRequest(pinned_reference(bundle), None, dry_run, verify_only, access)

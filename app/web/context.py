@@ -83,7 +83,7 @@ class Container(Protocol):
 
 
 UNPACKING_AT_ONCE = 4
-"""Reads that unpack a bundle or judge it again; more of them wait without holding a thread or a directory."""
+"""What unpacks a bundle, judges it again or reads a snapshot; more of it waits without a thread or a directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Context:
     unpacking: CapacityLimiter
 
     async def apart(self, work: Callable[[], Response]) -> Response:
-        """Do `work`, which unpacks a bundle, beside the threads that serve cheap reads."""
+        """Do `work`, which unpacks a bundle or reads a large document, beside the threads that serve cheap reads."""
         return await run_sync(work, limiter=self.unpacking)
 
 

@@ -43,6 +43,8 @@ REFUSED = [
     pytest.param(b"a: !!str 1\n", "tag 'tag:yaml.org,2002:str' at line 1", id="tag"),
     pytest.param(b"a: ! x\n", "tag '!' at line 1", id="non-specific-tag"),
     pytest.param(b"!m {a: 1}\n", "tag '!m' at line 1", id="tagged-mapping"),
+    pytest.param(b"a: !%ed%a0%80 x\n", "not valid YAML: the escapes of a tag are no UTF-8", id="tag-with-a-surrogate"),
+    pytest.param(b"%TAG !e! !%c0%80\n---\na: 1\n", "the escapes of a tag are no UTF-8", id="overlong-tag-directive"),
     pytest.param(b"<<: {a: 1}\n", "merge key at line 1", id="merge"),
     pytest.param(b"[a]: 1\n", "expected a plain key at line 1", id="collection-key"),
     pytest.param(b"a: 1\n---\nb: 2\n", "second one at line 2", id="second-document"),
@@ -54,6 +56,10 @@ REFUSED = [
     pytest.param(b"a: \x01\n", "not valid YAML: control characters are not allowed", id="control"),
     pytest.param(b"[" * 65 + b"]" * 65, "at most 64 nested levels", id="deep-flow"),
     pytest.param(b"- " * 65 + b"a", "at most 64 nested levels", id="deep-block"),
+    pytest.param(b"[" + b"a," * 200_000 + b"]", "at most 200000 scalars and collections", id="many"),
+    pytest.param(
+        b"%TAG !a! b\n" * 65 + b"---\na: b\n", "at most 64 tag directives", id="tag-directives-that-cost-their-square"
+    ),
     pytest.param(b"a: " + b"x" * (1 << 20), "expected at most 1048576 bytes of YAML, got 1048579", id="large"),
 ]
 
@@ -79,6 +85,9 @@ def test_limits_can_be_narrower() -> None:
         load_text(b"a: b\n", max_bytes=4)
     with pytest.raises(DocumentInvalid, match="at most 1 nested"):
         load_text(b"a: [b]\n", max_depth=1)
+    with pytest.raises(DocumentInvalid, match="at most 2 scalars and collections, got more at line 1"):
+        load_text(b"a: b\n", max_nodes=2)
+    assert load_text(b"a: b\n", max_nodes=3) == {"a": "b"}
 
 
 @given(st.binary(max_size=200))

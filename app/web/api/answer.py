@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.core.asked import Asked, asked_by_criteria, asked_by_document
@@ -12,7 +11,7 @@ from app.core.errors import DocumentInvalid
 from app.core.yamltext import TextValue, load_text
 from app.web import bodies, presenting, schemas
 from app.web.caching import Rendered, conditional
-from app.web.context import context
+from app.web.context import Context, context
 from app.web.queries import AnswerQuery
 
 router = APIRouter(tags=["answer"])
@@ -43,13 +42,13 @@ async def post_answer(request: Request, query: Annotated[AnswerQuery, Query()]) 
         raise bodies.unsupported(kind, bodies.YAML_TYPES | bodies.JSON_TYPES)
     limit = here.container.settings.max_body_bytes * SNAPSHOT_FACTOR
     data = await bodies.read_body(request, limit)
-    out = await run_in_threadpool(_answered, request, data, query, limit)
-    return Response(out.to_json(), media_type="application/json", headers={"Cache-Control": "no-store"})
+    return await here.apart(lambda: _answered(here, data, query, limit))
 
 
-def _answered(request: Request, data: bytes, query: AnswerQuery, limit: int) -> schemas.AnswerOut:
+def _answered(here: Context, data: bytes, query: AnswerQuery, limit: int) -> Response:
     asked = _asked(data, query, limit)
-    return presenting.answer(asked, context(request).recipes.answer(asked).answer)
+    out = presenting.answer(asked, here.recipes.answer(asked).answer)
+    return Response(out.to_json(), media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 def _asked(data: bytes, query: AnswerQuery, limit: int) -> Asked:
