@@ -213,6 +213,8 @@ RECIPE_CURES: Mapping[Refusal, str] = MappingProxyType(
         Refusal.FLOW_QUESTION_MARK: "quote the question mark",
         Refusal.FLOW_EMPTY_KEY: "write braces around the pair",
         Refusal.FLOW_TAG: "put a space between the tag and the bracket",
+        Refusal.FLOW_KEY: "put `? ` before the key, and its value on a new line",
+        Refusal.TAG_ESCAPE: "remove the escape, or the tag",
         Refusal.DIRECTIVE: "remove the line",
         Refusal.UNSTABLE_ORDER: "remove the repeated key",
         Refusal.AMBIGUOUS_METADATA: "write metadata once, in place and without an alias",

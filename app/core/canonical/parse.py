@@ -22,7 +22,12 @@ MAX_DEPTH: Final = 64
 MAX_NODES: Final = 200_000
 
 _BOM: Final = b"\xef\xbb\xbf"
-_TAG_RUN: Final = re.compile(r"![^ \t\r\n\x85\u2028\u2029]*")
+_TAG_RUN: Final = re.compile(
+    r"(?:&[A-Za-z0-9_-]*+(?:[ \t\r\n\x85\u2028\u2029]++|\#[^\r\n\x85\u2028\u2029]*+)*+)?(![^ \t\r\n\x85\u2028\u2029]*+)"
+)
+"""A node's tag and all that touches it, from the node's start: an anchor and comments may come first."""
+
+_QUESTION_FIRST: Final = re.compile(r"[\[{][ \t]*\?")
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 
 NextEvent = Callable[[], Any]
@@ -39,6 +44,9 @@ def parse_document(text: str) -> tuple[Node | None, bool]:
         return _Builder(text).build(parser.get_event)
     except yaml.YAMLError as err:
         refuse(Refusal.NOT_YAML, _where(err))
+    except UnicodeDecodeError:
+        # libyaml lets surrogates and overlong forms through, if they are escaped in a tag.
+        refuse(Refusal.TAG_ESCAPE, "its escapes are no UTF-8")
     finally:
         parser.dispose()
 
@@ -73,6 +81,7 @@ class _Builder:
     def __init__(self, text: str) -> None:
         self._text = text
         self._escapes_slash = "\\/" in text
+        self._escapes_null = "%00" in text
         self._anchors: dict[str, Scalar | Sequence | Mapping] = {}
         self._bare_pair: Mapping | None = None  # the last `[key: value]` without braces
 
@@ -82,8 +91,7 @@ class _Builder:
         event = next_event()
         if type(event) is not yaml.DocumentStartEvent:
             return None, False
-        if event.version is not None and event.version != (1, 1):
-            refuse(Refusal.DIRECTIVE, f"%YAML {event.version[0]}.{event.version[1]}, expected 1.1 or none")
+        self._check_directives(event)
         root = self._document(next_event)
         count = 0
         followed = False
@@ -94,12 +102,19 @@ class _Builder:
                 refuse(Refusal.TOO_MANY_NODES, f"more than {MAX_NODES} events after the first document")
         return root, followed
 
+    def _check_directives(self, event: Any) -> None:  # noqa: ANN401
+        if event.version is not None and event.version != (1, 1):
+            refuse(Refusal.DIRECTIVE, f"%YAML {event.version[0]}.{event.version[1]}, expected 1.1 or none")
+        if event.tags and self._escapes_null and "%00" in self._text[: event.end_mark.index]:
+            refuse(Refusal.TAG_ESCAPE, "%TAG with %00")
+
     def _document(self, next_event: NextEvent) -> Node:
         stack: list[Sequence | Mapping] = []
         keys: list[Node | None] = []  # beside each open collection: the key that waits for its value
         parent: Sequence | Mapping | None = None
         scalar_event = yaml.ScalarEvent
         count = 0
+        opened_at = -1  # where the last collection starts
         while True:
             event = next_event()
             kind = type(event)
@@ -113,6 +128,9 @@ class _Builder:
                 node = opened = self._collection(event, Mapping if kind is yaml.MappingStartEvent else Sequence)
                 if parent is not None and parent.flow:
                     self._check_flow(event, node, parent)
+                if isinstance(parent, Mapping) and keys[-1] is None:
+                    self._check_key(event, opened_at)
+                opened_at = event.start_mark.index
             elif kind is yaml.AliasEvent:
                 node = self._alias(event)
             else:  # the end of the innermost collection
@@ -143,15 +161,15 @@ class _Builder:
                 parent = opened
 
     def _collection(self, event: Any, kind: type[Sequence] | type[Mapping]) -> Sequence | Mapping:  # noqa: ANN401
-        tag = event.tag
-        node = kind([], event.flow_style, "" if tag is None or tag == "!" else tag, event.anchor or "", _line(event))
+        tag = "" if event.tag is None else self._tag(event)
+        node = kind([], event.flow_style, tag, event.anchor or "", _line(event))
         if node.anchor:
             self._anchors[node.anchor] = node
         return node
 
     def _scalar(self, event: Any) -> Scalar:  # noqa: ANN401
-        tag, anchor, line = event.tag, event.anchor, event.start_mark.line + 1
-        node = Scalar(event.value, event.style, "" if tag is None or tag == "!" else tag, anchor or "", line)
+        anchor, line = event.anchor, event.start_mark.line + 1
+        node = Scalar(event.value, event.style, "" if event.tag is None else self._tag(event), anchor or "", line)
         if anchor:
             self._anchors[anchor] = node
         if self._escapes_slash and node.style == '"':
@@ -160,6 +178,31 @@ class _Builder:
                 # A YAML 1.2 escape that Go does not know (evidence-format 2.4).
                 refuse(Refusal.ESCAPED_SLASH, f"line {node.line}", hint="write the slash itself")
         return node
+
+    def _tag(self, event: Any) -> str:  # noqa: ANN401
+        """The tag that is kept of an event that has one: none for the non-specific `!`."""
+        if self._escapes_null:
+            found = _TAG_RUN.match(self._text, event.start_mark.index)
+            if found is None or "%00" in found.group(1):
+                # PyYAML ends the tag there, Go goes on.
+                refuse(Refusal.TAG_ESCAPE, f"%00 at line {_line(event)}")
+        return "" if event.tag == "!" else str(event.tag)
+
+    def _check_key(self, event: Any, parent_at: int) -> None:  # noqa: ANN401
+        """Refuse `{? a}: b`: Go has forgotten that this may be a key when it comes to the colon.
+
+        In `? {? a}` it is told before. Then the mark is the last on the line, and not a key that the mapping of the
+        same start (`parent_at`) begins with.
+        """
+        start = at = event.start_mark.index
+        if not event.flow_style or not _QUESTION_FIRST.match(self._text, start):
+            return
+        while at and self._text[at - 1] in " \t":
+            at -= 1
+        if at == 0 or self._text[at - 1] != "?" or parent_at == start:
+            refuse(
+                Refusal.FLOW_KEY, f"line {_line(event)}", hint="put `? ` before the key, and its value on a new line"
+            )
 
     def _check_flow(self, event: Any, node: Scalar | Sequence | Mapping, parent: Sequence | Mapping) -> None:  # noqa: ANN401
         """Refuse what the two scanners cut at different places inside a flow collection."""
@@ -173,8 +216,8 @@ class _Builder:
             self._bare_pair = None if self._text[event.start_mark.index] == "{" else node
         if event.tag is not None:
             # Go lets a tag hold commas and brackets, libyaml ends it there.
-            found = _TAG_RUN.search(self._text, event.start_mark.index)
-            if found is None or any(char in found.group() for char in ",[]{}"):
+            found = _TAG_RUN.match(self._text, event.start_mark.index)
+            if found is None or any(char in found.group(1) for char in ",[]{}"):
                 refuse(Refusal.FLOW_TAG, f"line {node.line}", hint="put a space after the tag")
 
     def _alias(self, event: Any) -> Alias:  # noqa: ANN401

@@ -25,6 +25,8 @@ class Refusal(Enum):
     FLOW_QUESTION_MARK = "the recipe has an unquoted question mark inside a flow collection"
     FLOW_EMPTY_KEY = "the recipe has a bare pair without a key inside a flow sequence"
     FLOW_TAG = "the recipe has a tag that touches a flow indicator"
+    FLOW_KEY = "the recipe has a key that is a flow collection and begins with a question mark"
+    TAG_ESCAPE = "the recipe has a tag with an escape that stands for no character"
     DIRECTIVE = "the recipe has a directive that Go's parser does not take"
     UNSTABLE_ORDER = "the recipe repeats a key in a mapping of more than 12 pairs"
     AMBIGUOUS_METADATA = "the recipe's metadata.version can not be singled out"
