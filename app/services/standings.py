@@ -14,7 +14,7 @@ from app.core.catalogue import CatalogueVersion
 from app.core.latest import precedence
 from app.core.refs import Digest
 from app.core.remarks import run_remarks
-from app.core.staleness import Standing, aged_from, staleness_of, today
+from app.core.staleness import Standing, aged_from, next_birthday, staleness_of, today
 from app.core.verdict import RecipeInputs, Remark, SourceStanding, Staleness, StaleReason
 from app.ports import Clock, EvidenceStore, Record
 from app.services.report import RecipeReading
@@ -79,8 +79,10 @@ class RecordStandings:
                 retracted=known.retracted.get((run.digest, run.source_id)),
             ),
         )
+        # Once it is aged the reason counts its days, so that it changes every day.
         aged = aged_from(run.attested_at, self._recipes.rule.aged_after_days)
-        changes = [at for at in (known.next_change, aged) if at is not None and at > now]
+        own = next_birthday(run, now) if aged is not None and aged <= now else aged
+        changes = [at for at in (known.next_change, own) if at is not None and at > now]
         version = today(known.catalogue)
         seen_public = any(location.public for location in record.locations)
         remarks = run_remarks(run, version.floors if version else None, seen_public=seen_public)

@@ -321,6 +321,28 @@ def test_a_record_stands_as_its_recipe_says_and_an_older_one_by_the_same_rules(c
     assert stale == {new.id: [], old.id: ["DRIFTED", "NEVER_PUBLISHED", "SUPERSEDED", "AGED"]}
 
 
+@pytest.mark.parametrize(
+    ("hours", "message", "changes_in"),
+    [
+        pytest.param(0, [], timedelta(hours=12), id="young-until-it-is-aged"),
+        pytest.param(
+            14, ["attested 31 days ago, more than 30"], timedelta(hours=22), id="aged-until-its-next-birthday"
+        ),
+        pytest.param(40, ["attested 32 days ago, more than 30"], timedelta(hours=20), id="and-every-day-after"),
+    ],
+)
+def test_an_older_record_says_when_its_age_changes(
+    container: FakeContainer, hours: int, message: list[str], changes_in: timedelta
+) -> None:
+    old = container.keep(make_run(person("dev-one"), days=30.5))
+    # The newest one has its birthday an hour later each day.
+    container.keep(make_run(person("dev-one"), days=30.5 - 1 / 24))
+    container.clock.now += timedelta(hours=hours)
+    (view,) = records(container).bundle(old.run.digest).records
+    assert [reason.message for reason in view.staleness if reason.reason.value == "AGED"] == message
+    assert view.next_change == container.clock.now + changes_in
+
+
 def test_a_sparse_filter_looks_at_a_bounded_number_of_records(
     container: FakeContainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
