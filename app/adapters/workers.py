@@ -16,9 +16,9 @@ import signal
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 _REMEMBERED_CRASHES: Final = 1024
 _START_TIMEOUT_SECONDS: Final = 60.0
 _PR_SET_PDEATHSIG: Final = 1
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+"""What ends a service: its supervisor and a terminal send it to the whole group, these processes included."""
 
 JudgeFactory = Callable[[], Judge]
 """Builds the judge inside a worker; must pickle, so a module-level function or a dataclass with `__call__`."""
@@ -230,7 +232,8 @@ class WorkerJudge:
             target=_serve, args=(self._factory, theirs, self._memory), name="aicr-judge", daemon=True
         )
         try:
-            process.start()
+            with _spared_from_the_end():
+                process.start()
         except BaseException:
             ours.close()
             raise
@@ -261,10 +264,26 @@ class WorkerJudge:
         return verdict
 
 
+@contextlib.contextmanager
+def _spared_from_the_end() -> Iterator[None]:
+    """A fork server that is started meanwhile never sees SIGINT or SIGTERM, nor do its workers until they are ready.
+
+    It imports for a second before it could ignore anything, and without it a service that is asked to end can neither
+    finish its start nor its running requests. It ends when the service does, whatever it blocks. The resource tracker
+    comes first because its start unblocks both signals.
+    """
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(factory: JudgeFactory, pipe: Connection, memory_bytes: int) -> None:
     """The worker's loop: one job, one verdict. Any escape from the judge ends the process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
     _die_with_service()
     try:
         judge = factory()
@@ -274,6 +293,9 @@ def _serve(factory: JudgeFactory, pipe: Connection, memory_bytes: int) -> None:
     gc.collect()
     gc.freeze()
     _limit_memory(memory_bytes)
+    # What was sent while this one started was not meant for it; later SIGTERM is how Python ends its children.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         pipe.send("ready")
     except OSError:

@@ -301,7 +301,7 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     serve = _verb(
         verbs,
         "serve",
-        "serve:run",
+        "start:run",
         "run the service",
         "An embedded SQLite database is migrated at start; a server database only by `aicr evidence migrate`.",
     )

@@ -10,11 +10,13 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from app.cli.verbs import start
 from app.cli.verbs.serve import listen
 from app.config import PREFIX, Settings
 from app.core.errors import ServiceError
@@ -49,10 +51,10 @@ def environment(directory: Path, root: str, **changes: str) -> dict[str, str]:
 
 @contextmanager
 def started(words: list[str], says: str, env: dict[str, str], cwd: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A verb that runs until it is ended; the process and the line with which it said that it is ready."""
+    """A verb that runs until it is ended, in a group of its own; with the line that said that it is ready."""
     command = [sys.executable, "-m", "app", *words]
     with subprocess.Popen(
-        command, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, process_group=0
     ) as process:
         assert process.stdout is not None
         seen = []
@@ -146,6 +148,48 @@ def test_a_service_that_is_ended_while_it_starts_ends_in_order(sigstore: Signing
         assert process.wait(30) == 0
         assert process.stdout is not None
         assert "error: " not in process.stdout.read()
+
+
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, id="ctrl-c"), pytest.param(signal.SIGTERM, id="term")])
+def test_a_whole_group_that_is_ended_while_its_judges_start_ends_in_order(
+    number: signal.Signals, sigstore: Signing, tmp_path: Path
+) -> None:
+    env = environment(tmp_path, sigstore.trusted_root)
+    with started(["serve", "--port", "0"], "alembic", env, tmp_path) as (process, _):
+        while not any(b"forkserver" in command for command in children(process.pid)):
+            assert process.poll() is None
+            time.sleep(0.005)
+        os.killpg(process.pid, number)
+        assert process.wait(30) == 0
+        assert process.stdout is not None
+        said = process.stdout.read()
+    assert "Traceback" not in said
+    assert "error: " not in said
+    assert "judging worker" not in said
+
+
+def children(pid: int) -> list[bytes]:
+    """The command lines of a process's children, as the kernel has them; of one that ended meanwhile nothing."""
+    found = []
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with suppress(OSError):
+            found.append(Path(f"/proc/{child}/cmdline").read_bytes())
+    return found
+
+
+def test_a_service_that_is_ended_before_it_is_imported_never_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[object] = []
+
+    def imported(name: str) -> SimpleNamespace:
+        assert name == "app.cli.verbs.serve"
+        os.kill(os.getpid(), signal.SIGTERM)
+        return SimpleNamespace(serve=lambda *given: served.append(given))
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(start, "import_module", imported)
+    run = cli("serve")
+    assert (run.code, run.out, run.err, served) == (0, "", "", [])
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.mark.postgres

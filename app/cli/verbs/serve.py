@@ -1,16 +1,12 @@
-"""`serve`, `migrate`, `rebuild`: what has the database to itself."""
+"""`serve`, `migrate`, `rebuild`: what has the database to itself. `serve` is entered through `app.cli.verbs.start`."""
 
 import argparse
 import errno
 import logging
 import math
-import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from types import FrameType
 
 import uvicorn
 from tqdm import tqdm
@@ -20,6 +16,7 @@ from uvicorn.supervisors import Multiprocess
 from app.bootstrap.container import Container, migrate_database, open_container
 from app.cli.exits import OK
 from app.cli.output import say, write, write_json
+from app.cli.verbs.start import Ending
 from app.config import Settings, load_settings
 from app.core.errors import InputError, StoreError
 from app.web.app import create_app
@@ -30,19 +27,16 @@ from app.web.wire import TimedHeads
 _BACKLOG = 512
 
 
-def run(options: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM, which is the ordinary end at any time; running requests may finish first."""
+def serve(options: argparse.Namespace, ending: Ending) -> None:
+    """Serve until `ending` asks for the end; running requests may finish first."""
     given = {name: getattr(options, name) for name in ("host", "port") if getattr(options, name) is not None}
     settings = load_settings(given)
     _log(settings)
-    ending = Ending()
-    with ending.by_signals(), suppress(KeyboardInterrupt):
-        if settings.workers > 1:
-            _serve_many(settings, ending)
-        else:
-            with open_container(settings) as container:
-                _serve(container, ending)
-    return OK
+    if settings.workers > 1:
+        _serve_many(settings, ending)
+    else:
+        with open_container(settings) as container:
+            _serve(container, ending)
 
 
 def migrate(_options: argparse.Namespace) -> int:
@@ -95,40 +89,6 @@ def listen(settings: Settings) -> socket.socket:
         raise StoreError(f"can not listen on {settings.host}:{settings.port}: {err.strerror}", hint=hint) from err
     bound.listen(_BACKLOG)
     return bound
-
-
-class Ending:
-    """Whether SIGINT or SIGTERM asked for the end, from before there is a server until its container is closed.
-
-    A signal raises nothing, so that a start or a close is not torn in two; only a second Ctrl-C does. While a server
-    runs, uvicorn and `app.web.draining` have the signals, and uvicorn raises them again here when it has ended.
-    """
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._stop: Callable[[], object] = lambda: None
-
-    @contextmanager
-    def by_signals(self) -> Iterator[None]:
-        """Listen as long as the context lasts."""
-        before = {number: signal.signal(number, self._end) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def ends(self, stop: Callable[[], object]) -> None:
-        """From now on the end is to call `stop`, at once when it was asked for already."""
-        self._stop = stop
-        if self.asked:
-            stop()
-
-    def _end(self, number: int, _frame: FrameType | None) -> None:
-        if self.asked and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        self.asked = True
-        self._stop()
 
 
 def _serve(container: Container, ending: Ending | None = None) -> None:
