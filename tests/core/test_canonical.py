@@ -162,6 +162,11 @@ REFUSALS = [
     pytest.param(b"k: !%ed%a0%80 v\n", Refusal.TAG_ESCAPE, id="tag-with-a-surrogate"),
     pytest.param(b"k: v\n---\n!%c0%80 {}\n", Refusal.TAG_ESCAPE, id="overlong-tag-in-second-document"),
     pytest.param(b"%YAML 1.2\n---\na: b\n", Refusal.DIRECTIVE, id="yaml-1.2"),
+    pytest.param(
+        b"".join(b"%%TAG !%d! b\n" % number for number in range(65)) + b"---\na: b\n",
+        Refusal.DIRECTIVE,
+        id="tag-directives-that-cost-their-square",
+    ),
     pytest.param("".join(f"k{n}: 1\n" for n in range(12)).encode() + b"k3: 2\n", Refusal.UNSTABLE_ORDER, id="order"),
 ]
 

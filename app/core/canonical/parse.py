@@ -11,6 +11,7 @@ import yaml
 
 from app.core.canonical.nodes import Alias, Mapping, Node, Scalar, Sequence
 from app.core.canonical.refusals import Refusal, refuse
+from app.core.yamltext import MAX_TAG_DIRECTIVES, has_many_tag_directives
 
 try:
     from yaml._yaml import CParser
@@ -39,6 +40,8 @@ def parse_document(text: str) -> tuple[Node | None, bool]:
 
     Later documents must parse too, but are not kept. Raises `RecipeInvalid`.
     """
+    if has_many_tag_directives(text):
+        refuse(Refusal.DIRECTIVE, f"more than {MAX_TAG_DIRECTIVES} %TAG directives")
     parser = CParser(text.encode())
     try:
         return _Builder(text).build(parser.get_event)
