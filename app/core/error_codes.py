@@ -80,7 +80,7 @@ OPERATION: Mapping[str, ErrorCode] = _table(
     ErrorCode(
         "ARCHIVE_DAMAGED",
         "A file of the archive is missing or is not what its digest says.",
-        "restore the archive from a copy, then run `aicr evidence rebuild`",
+        "submit the bundle again, which puts back what is lost; else restore its directory from a copy",
     ),
     ErrorCode(
         "ARCHIVE_INCOMPLETE",

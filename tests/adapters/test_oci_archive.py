@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -153,20 +154,33 @@ def test_a_layer_that_is_not_the_artifacts_is_not_kept(bench: Bench) -> None:
     assert [path for path in bench.root.rglob("*") if path.is_file()] == []
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(lambda b: b.layout.joinpath("index.json").write_bytes(b"{"), id="index"),
-        pytest.param(lambda b: b.layout.joinpath("oci-layout").unlink(), id="mark"),
-        pytest.param(
-            lambda b: b.layout.joinpath("blobs/sha256", b.bundle.digest.hex).write_bytes(b"{}"), id="manifest"
-        ),
-        pytest.param(
-            lambda b: b.layout.joinpath("blobs/sha256", b.bundle.layer_digest.hex).write_bytes(b"x"), id="layer"
-        ),
-        pytest.param(lambda b: b.layout.joinpath("blobs/sha256", sha256(FIRST).hex).unlink(), id="signature"),
-    ],
-)
+def _kept(bench: Bench, digest: Digest) -> Path:
+    return bench.layout / "blobs" / "sha256" / digest.hex
+
+
+def _referrer(bench: Bench, content: bytes) -> Digest:
+    return describe_signature(bench.bundle.descriptor, content).digest
+
+
+def _forget_first(bench: Bench) -> None:
+    index = bench.layout / "index.json"
+    index.write_bytes(index.read_bytes().replace(sha256(FIRST).hex.encode(), b"0" * 64))
+
+
+DAMAGES = [
+    pytest.param(lambda b: b.layout.joinpath("index.json").write_bytes(b"{"), id="index"),
+    pytest.param(lambda b: b.layout.joinpath("index.json").unlink(), id="no-index"),
+    pytest.param(lambda b: b.layout.joinpath("oci-layout").unlink(), id="mark"),
+    pytest.param(lambda b: _kept(b, b.bundle.digest).write_bytes(b"{}"), id="manifest"),
+    pytest.param(lambda b: _kept(b, b.bundle.layer_digest).write_bytes(b"x"), id="layer"),
+    pytest.param(lambda b: _kept(b, b.bundle.layer_digest).unlink(), id="no-layer"),
+    pytest.param(lambda b: _kept(b, sha256(FIRST)).unlink(), id="signature"),
+    pytest.param(lambda b: _kept(b, _referrer(b, FIRST)).write_bytes(b""), id="referrer"),
+    pytest.param(lambda b: shutil.rmtree(b.layout / "blobs"), id="blobs"),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_damage_on_disk_is_named_and_never_a_verdict(bench: Bench, damage: Callable[[Bench], object]) -> None:
     bench.put()
     damage(bench)
@@ -179,6 +193,71 @@ def test_damage_on_disk_is_named_and_never_a_verdict(bench: Bench, damage: Calla
 
 
 # --- removal -------------------------------------------------------------------------------------------
+
+
+def _lose_the_config(bench: Bench) -> None:
+    _kept(bench, sha256(b"{}")).unlink()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *DAMAGES,
+        pytest.param(_forget_first, id="note-in-the-index"),
+        pytest.param(_lose_the_config, id="config"),
+    ],
+)
+def test_what_was_damaged_is_not_held_and_putting_it_again_mends_it(
+    bench: Bench, damage: Callable[[Bench], object]
+) -> None:
+    bench.put()
+    damage(bench)
+    assert not bench.archive.holds(bench.bundle.digest, sha256(FIRST).hex)
+
+    bench.put()
+
+    assert bench.archive.holds(bench.bundle.digest, sha256(FIRST).hex)
+    with bench.archive.open(bench.bundle.digest) as pulled:
+        assert [signature.bundle for signature in pulled.artifact.signatures] == [FIRST]
+    names = {"oci-layout", "index.json", "blobs"}
+    assert {path.name for path in bench.layout.iterdir()} == names, "a temporary name was left"
+    blobs = {path.name: sha256(path.read_bytes()).hex for path in (bench.layout / "blobs" / "sha256").iterdir()}
+    assert blobs == {name: name for name in blobs}
+    assert len(blobs) == 5
+
+
+@pytest.mark.parametrize("lost", ["index.json", "oci-layout"])
+def test_a_lost_index_forgets_no_other_signature(bench: Bench, lost: str) -> None:
+    bench.put(FIRST)
+    bench.put(SECOND)
+    os.utime(_kept(bench, _referrer(bench, FIRST)), (1, 1))
+    bench.layout.joinpath(lost).unlink()
+
+    bench.put(SECOND)
+
+    with bench.archive.open(bench.bundle.digest) as pulled:
+        assert [signature.bundle for signature in pulled.artifact.signatures] == [FIRST, SECOND]
+
+
+def test_a_damaged_signature_takes_the_others_nothing(bench: Bench) -> None:
+    bench.put(FIRST)
+    bench.put(SECOND)
+    _kept(bench, sha256(FIRST)).write_bytes(b"something else")
+
+    assert bench.archive.holds(bench.bundle.digest, sha256(SECOND).hex)
+    assert not bench.archive.holds(bench.bundle.digest, sha256(FIRST).hex)
+    assert bench.archive.signature(bench.bundle.digest, sha256(SECOND).hex).bundle == SECOND
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_nothing_is_exported_of_a_damaged_bundle(bench: Bench, damage: Callable[[Bench], object]) -> None:
+    bench.put()
+    damage(bench)
+
+    with pytest.raises(StoreError) as caught:
+        bench.archive.export_tar(bench.bundle.digest)
+
+    assert caught.value.code == "ARCHIVE_DAMAGED"
 
 
 def test_a_sweep_removes_what_no_record_names(bench: Bench) -> None:

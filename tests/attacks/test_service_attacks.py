@@ -1,6 +1,7 @@
 """Attacks on a running service and on those who read its answers; each is named after its kind."""
 
 import contextlib
+import hashlib
 import io
 import json
 import re
@@ -9,6 +10,7 @@ import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -302,6 +304,32 @@ def test_bodies_that_are_meant_to_hurt(attacked: Arena, kind: str, body: bytes) 
         assert answer.status_code == 400, answer.text
         assert answer.json()["code"] == "INVALID_REQUEST"
         assert len(answer.content) < 10_000
+
+
+@pytest.mark.parametrize("lost", ["layer", "manifest", "signature", "index"])
+def test_what_the_disk_lost_of_a_bundle_comes_back_with_the_next_post(attacked: Arena, lost: str) -> None:
+    """Without anybody's hand on the archive, and as the record that was there."""
+    pushed = attacked.push(sample_of(f"lost-{lost}"))
+    first = attacked.accepted(pushed)
+    layout = Path(
+        attacked.service.container.settings.archive, pushed.artifact.digest.hex[:2], pushed.artifact.digest.hex
+    )
+    blobs = layout / "blobs" / "sha256"
+    damaged = {
+        "layer": blobs / pushed.artifact.layer_digest.hex,
+        "manifest": blobs / pushed.artifact.digest.hex,
+        "signature": blobs / hashlib.sha256(pushed.signature).hexdigest(),
+        "index": layout / "index.json",
+    }[lost]
+    damaged.write_bytes(b"{" + damaged.read_bytes()[1:-1])
+    assert attacked.get(f"/evidence/{pushed.digest}/archive").status_code == 503
+
+    again = attacked.submit(pushed)
+
+    assert (again.status_code, again.json()) == (200, first)
+    assert attacked.get(f"/evidence/{pushed.digest}/archive").status_code == 200
+    assert attacked.get(f"/evidence/{pushed.digest}/{first['source']}/bundle").content == pushed.signature
+    assert attacked.get(f"/evidence/{pushed.digest}/{first['source']}/report").json()["exit"] == 0
 
 
 def test_an_oversized_body(attacked: Arena) -> None:

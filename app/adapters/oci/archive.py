@@ -5,7 +5,6 @@ one; whatever no record names is swept at start.
 """
 
 import fcntl
-import hashlib
 import logging
 import os
 import re
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from app.adapters.oci.damage import ARCHIVE_DAMAGED, damage, damaged, guarded, storage
 from app.adapters.oci.durable import Flusher, write_new
 from app.adapters.oci.layout import (
     BLOBS,
@@ -32,6 +32,8 @@ from app.adapters.oci.layout import (
 from app.adapters.oci.layout_tar import stream_layout
 from app.adapters.oci.limits import MIB, ReaderLimits
 from app.adapters.oci.manifest import EMPTY_DIGEST, MANIFEST_TYPE, Descriptor, parse_main
+from app.adapters.oci.mending import copy_checked, has_bytes, is_marked, is_whole, salvaged
+from app.adapters.oci.pack import sha256
 from app.adapters.oci.unpack import unpack_layer
 from app.adapters.oci.workdir import prepare_root, private_directory
 from app.core.bundle import RawSignature
@@ -73,17 +75,21 @@ class OciArchive:
         self._failpoint = failpoint
         self._grace = grace_seconds
         self._flusher = Flusher()
-        with _storage():
+        with storage():
             self._root.mkdir(0o700, parents=True, exist_ok=True)
         prepare_root(tmp)
 
     # --- write ---------------------------------------------------------------------------------------
 
     def put(self, artifact: Artifact, signature: RawSignature, layer: str, /) -> None:
-        """Keep the artifact with one signature, or add the signature to what is there; durable on return."""
+        """Keep the artifact with one signature, or add the signature to what is there; durable on return.
+
+        What the disk lost of either since then is put back.
+        """
         entry, blobs = signature_parts(artifact, signature)
-        with _storage(), self._locked(artifact.digest) as target:
+        with storage(), self._locked(artifact.digest) as target:
             if target.is_dir():
+                self._mend(target, artifact, layer)
                 self._add_signature(target, artifact, entry, blobs)
                 self._flusher.flush([target.parent])  # the process that made it may have died before it did
             else:
@@ -99,7 +105,7 @@ class OciArchive:
             everything = {artifact.digest: artifact.manifest, EMPTY_DIGEST: artifact.config, **blobs}
             for digest, data in everything.items():
                 write_new(held / digest.hex, (data,))
-            _copy_checked(Path(layer), held / artifact.layer_digest.hex, artifact.layer_digest)
+            copy_checked(Path(layer), held / artifact.layer_digest.hex, artifact.layer_digest)
             write_new(fresh / LAYOUT_FILE, (LAYOUT_MARK,))
             write_new(fresh / INDEX_FILE, (layout_index(main_entry(artifact), (entry,)),))
             self._flusher.flush((fresh, *fresh.rglob("*")))
@@ -112,37 +118,81 @@ class OciArchive:
         self._flusher.flush([target.parent])
         self._failpoint("archive:synced")
 
+    def _mend(self, target: Path, artifact: Artifact, layer: str) -> None:
+        """Put back whatever of the artifact itself is not what its digest says; nothing on a sound disk."""
+        layout = Layout(target, self._limits)
+        held = target / BLOBS
+        held.mkdir(0o700, parents=True, exist_ok=True)
+        parts = {artifact.digest: artifact.manifest, EMPTY_DIGEST: artifact.config}
+        lost = {path: data for digest, data in parts.items() if not has_bytes(path := held / digest.hex, digest)}
+        if not is_marked(target):
+            lost[target / LAYOUT_FILE] = LAYOUT_MARK
+        packed = layout.blob_path(artifact.layer_digest)
+        if not has_bytes(packed, artifact.layer_digest):
+            fresh = packed.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
+            copy_checked(Path(layer), fresh, artifact.layer_digest)
+            self._flusher.flush([fresh])
+            fresh.rename(packed)
+        elif not lost:
+            return
+        log.warning("archived bundle %s was damaged and is put back", artifact.digest)
+        self._replace(lost)
+        self._flusher.flush([held, target])
+
     def _add_signature(
         self, target: Path, artifact: Artifact, entry: Descriptor, blobs: Mapping[Digest, bytes]
     ) -> None:
         layout = Layout(target, self._limits)
-        known = self._listed(layout)
-        if any(held.digest == entry.digest for held in known):
-            self._flusher.flush([target])
-            return
-        if len(known) == MAX_SIGNATURES:
-            raise ConflictError(f"bundle {artifact.digest} has {MAX_SIGNATURES} signatures, no more are kept")
-        self._replace({layout.blob_path(digest): data for digest, data in blobs.items()})
-        self._flusher.flush([target / BLOBS])
+        known = self._listed_or_salvaged(layout, artifact)
+        lost = {path: data for digest, data in blobs.items() if not has_bytes(path := layout.blob_path(digest), digest)}
+        if entry not in known:
+            known = tuple(held for held in known if held.digest != entry.digest)
+            if len(known) >= MAX_SIGNATURES:
+                raise ConflictError(f"bundle {artifact.digest} has {MAX_SIGNATURES} signatures, no more are kept")
+            known = (*known, entry)
+        if lost:
+            self._replace(lost)
+            self._flusher.flush([target / BLOBS])
         self._failpoint("archive:signature")
-        self._replace({target / INDEX_FILE: layout_index(main_entry(artifact), (*known, entry))})
+        index = layout_index(main_entry(artifact), known)
+        if not has_bytes(target / INDEX_FILE, sha256(index)):
+            self._replace({target / INDEX_FILE: index})
         self._flusher.flush([target])
         self._failpoint("archive:index")
+
+    def _listed_or_salvaged(self, layout: Layout, artifact: Artifact) -> tuple[Descriptor, ...]:
+        """The signatures of the index, or of the blobs when there is no index to read."""
+        try:
+            return self._listed(layout)
+        except StoreError as err:
+            if err.code != ARCHIVE_DAMAGED:
+                raise
+        log.warning("the index of archived bundle %s was lost and is made anew", artifact.digest)
+        subject = Descriptor(MANIFEST_TYPE, artifact.digest, len(artifact.manifest))
+        return salvaged(layout, subject, self._limits)
 
     # --- read ----------------------------------------------------------------------------------------
 
     def holds(self, digest: Digest, signature_sha256: str, /) -> bool:
-        """Whether this bundle is archived with this signature (bare hex of the Sigstore bundle)."""
+        """Whether this bundle is archived with this signature (bare hex of the Sigstore bundle), to the last byte."""
         if not self._path(digest).is_dir():
             return False
-        return any(_content(entry) == signature_sha256 for entry in self._listed(self._layout(digest)))
+        layout = self._layout(digest)
+        try:
+            with storage(), damage():
+                named = [entry for entry in layout.entries() if _content(entry) == signature_sha256]
+                return any(is_whole(layout, entry, self._limits) for entry in named)
+        except StoreError as err:
+            if err.code != ARCHIVE_DAMAGED:
+                raise
+            return False
 
     def signature(self, digest: Digest, signature_sha256: str, /) -> RawSignature:
         """The exact Sigstore bundle with its referrer manifest."""
         layout = self._layout(digest)
         for entry in self._listed(layout):
             if _content(entry) == signature_sha256:
-                with _damage():
+                with damage():
                     main, _ = layout.main()
                     return layout.signature(entry, Descriptor(MANIFEST_TYPE, main.digest, main.size))
         raise NotFoundError(f"bundle {digest} has no archived signature sha256:{signature_sha256[:64]}")
@@ -151,13 +201,15 @@ class OciArchive:
     def open(self, digest: Digest, /) -> Iterator[Pulled]:
         """The archived artifact, checked and unpacked anew into a private directory."""
         layout = self._layout(digest)
-        with _damage():
+        with damage():
             artifact = layout.artifact()
             main = parse_main(artifact.manifest, self._limits)
         layer = str(layout.blob_path(main.layer.digest))
+        if not Path(layer).is_file():
+            raise damaged(f"its layer {main.layer.digest} is missing")
         with private_directory(self._tmp) as private:
             directory = str(Path(private, "bundle"))
-            with _damage():
+            with damage():
                 unpack_layer(
                     layer,
                     directory,
@@ -169,22 +221,27 @@ class OciArchive:
             yield Pulled(artifact, directory, layer)
 
     def export_tar(self, digest: Digest) -> Iterator[bytes]:
-        """The layout as a tar stream, the same bytes each time; raises `NotFoundError` before the first chunk.
+        """The layout as a tar stream, the same bytes each time.
 
-        It holds as many signatures, oldest first, as a reader takes from one artifact.
+        It holds as many signatures, oldest first, as a reader takes from one artifact. Raises `NotFoundError` and
+        `StoreError` before the first chunk: nothing is sent of a bundle that is not whole.
         """
         layout = self._layout(digest)
-        with _damage():
+        with damage():
             main, manifest = layout.main()
             blobs = {main.digest, EMPTY_DIGEST, parse_main(manifest, self._limits).layer.digest}
         entries = self._listed(layout)[: ReaderLimits().referrers]
         for entry in entries:
             blobs |= {entry.digest, Digest(_content(entry))}
-        return _guarded(stream_layout(layout, blobs, layout_index(main, entries)))
+        with storage():
+            lost = [digest for digest in sorted(blobs) if not has_bytes(layout.blob_path(digest), digest)]
+        if lost:
+            raise damaged(f"blob {lost[0]} is missing or altered")
+        return guarded(stream_layout(layout, blobs, layout_index(main, entries)))
 
     def digests(self) -> Iterator[Digest]:
         """Every archived bundle."""
-        with _storage():
+        with storage():
             found = sorted(path.name for shard in self._shards() for path in shard.iterdir())
         yield from (Digest(name) for name in found if _HEX.fullmatch(name))
 
@@ -192,7 +249,7 @@ class OciArchive:
 
     def remove(self, digest: Digest) -> bool:
         """Forget a bundle's bytes, at once; whether there were any."""
-        with _storage(), self._locked(digest) as target:
+        with storage(), self._locked(digest) as target:
             if not target.is_dir():
                 return False
             self._discard(target)
@@ -205,7 +262,7 @@ class OciArchive:
         archive is what it could be made whole from: nothing is removed then.
         """
         gone = 0
-        with _storage():
+        with storage():
             for shard in self._shards():
                 for path in list(shard.iterdir()):
                     if path.name.startswith(_TEMPORARY) and self._old(path):
@@ -300,7 +357,7 @@ class OciArchive:
 
     def _listed(self, layout: Layout) -> tuple[Descriptor, ...]:
         """The index entries of the signatures, oldest first."""
-        with _damage():
+        with damage():
             return tuple(entry for entry in layout.entries() if _content(entry))
 
     def _temporary(self, shard: Path) -> Path:
@@ -329,48 +386,6 @@ def _exclusive(shard: Path) -> Iterator[None]:
         os.close(handle)
 
 
-@contextmanager
-def _storage() -> Iterator[None]:
-    try:
-        yield
-    except OSError as err:
-        raise StoreError(f"the archive can not be used: {err.strerror or err}", hint="check its disk") from err
-
-
-@contextmanager
-def _damage() -> Iterator[None]:
-    """What a registry may send is a refusal; what our own disk gives back is damage."""
-    try:
-        yield
-    except FetchError as err:
-        if err.code == "STORAGE_UNAVAILABLE":
-            raise StoreError(err.message, hint=err.hint) from err
-        raise StoreError(
-            f"the archived bundle is damaged: {err.message}",
-            code="ARCHIVE_DAMAGED",
-            hint="restore this bundle's directory from a backup, or remove it and ingest the bundle again",
-        ) from err
-
-
-def _guarded(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    with _storage():
-        yield from chunks
-
-
 def _content(entry: Descriptor) -> str:
     """The Sigstore bundle's sha256 of an index entry, "" for the artifact's own."""
     return (entry.annotations or {}).get(CONTENT_NOTE, "")
-
-
-def _copy_checked(source: Path, target: Path, digest: Digest) -> None:
-    hasher = hashlib.sha256()
-
-    def pieces() -> Iterator[bytes]:
-        with source.open("rb") as reading:
-            while piece := reading.read(_COPY_BYTES):
-                hasher.update(piece)
-                yield piece
-
-    write_new(target, pieces())
-    if hasher.hexdigest() != digest.hex:
-        raise StoreError(f"expected a layer of {digest}, the file has sha256:{hasher.hexdigest()}")
