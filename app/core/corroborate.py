@@ -58,7 +58,9 @@ def corroborate(
     """
     rule = replace(rule, threshold=max(rule.threshold, CONFIRM_THRESHOLD))
     around = Surroundings(inputs, allowlist, tuple(earlier), rule, now)
-    runs, crowd = without_crowd(latest_runs(inputs.runs), listed=around.lists, known=around.knows)  # (1)
+    newest = latest_runs(inputs.runs)
+    runs, crowd = without_crowd(newest, listed=around.lists, known=around.knows)  # (1)
+    gone = tuple(run for run in newest if around.was_listed(run))
     named = sort_by_name(inputs, runs, allowlist)  # (2)
     members = _members(named.kept, around)  # (3)
     combined = participants(members)  # (4)
@@ -91,7 +93,14 @@ def corroborate(
         set_aside=named.set_aside,
         missing=(),
         remarks=(
-            *recipe_remarks(combined, around, state, current, digests, set_aside=_set_aside(runs, named)),
+            *recipe_remarks(
+                combined,
+                around,
+                state,
+                current,
+                digests,
+                beside=(*_set_aside(runs, named), *_spoke(gone, around.version)),
+            ),
             *left_out_remark(crowd + inputs.strangers_left_out, grids.combined.left_out),
         ),
         confirming=len(counted_by(grids.combined, Bucket.PASS, who.voice)),
@@ -102,6 +111,7 @@ def corroborate(
         ),
         newest=_newest(combined),
         staleness=_reasons(sources),
+        removed=frozenset(run.source_id for run in gone),
         catalogue=inputs.catalogue[-1] if inputs.catalogue else None,
         next_change=min((next_birthday(one.member.run, now) for one in combined), default=None),
         rule=rule,
@@ -257,6 +267,22 @@ def _set_aside(runs: Iterable[Run], named: Named) -> tuple[Run, ...]:
     return tuple(run for run in runs if (run.digest, run.source_id) not in kept)
 
 
+def _spoke(removed: Iterable[Run], version: CatalogueVersion | None) -> tuple[Run, ...]:
+    """The runs with which removed signers spoke in a strict or in the current grid, beside their newest ones."""
+    newest: dict[tuple[str, ...], Run] = {}
+    for run in removed:
+        if run.weightless:
+            continue
+        keys: list[tuple[str, ...]] = [(run.source_id, "version", *version_group(run))]
+        if run.hardware_matched and match(run, version) is Match.CURRENT:
+            keys.append((run.source_id, "current"))
+        for key in keys:
+            held = newest.get(key)
+            if held is None or precedence(run) > precedence(held):
+                newest[key] = run
+    return tuple(newest[key] for key in sorted(newest))
+
+
 def _reporting(grid: Grid) -> frozenset[str]:
     return frozenset(signer.source_id for row in grid.rows for signer in row.signers if signer.weight == "reported")
 
@@ -271,7 +297,6 @@ def _reasons(sources: Iterable[SourceStanding]) -> tuple[Staleness, ...]:
     """Every reason that holds for a source that counts or once did; what strangers attest makes no recipe stale."""
     found: set[Staleness] = set()
     for standing in sources:
-        reasons = {reason.reason for reason in standing.staleness}
-        if standing.allowlisted or Staleness.SIGNER_REMOVED in reasons:
-            found |= reasons
+        if standing.counts_or_did:
+            found |= {reason.reason for reason in standing.staleness}
     return tuple(reason for reason in Staleness if reason in found)

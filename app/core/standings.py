@@ -142,9 +142,13 @@ def recipe_remarks(
     current: State | None,
     digests: int,
     *,
-    set_aside: Iterable[Run] = (),
+    beside: Iterable[Run] = (),
 ) -> tuple[Remark, ...]:
-    """What a reader of the state alone has to know; a run that is set aside hides no failure of a removed signer."""
+    """What a reader of the state alone has to know.
+
+    `beside` are runs that do not take part although a removed signer's failure may be in them: those that are set
+    aside, and those that spoke in another grid than the combined one.
+    """
     found: list[Remark] = []
     if current is not None and current is not state:
         found.append(stale_digest(state.value, current.value, digests))
@@ -152,9 +156,10 @@ def recipe_remarks(
     found.extend(
         copy_of(one.member.original, one.member.run.source) for one in combined if one.speaks and one.member.original
     )
+    every = {(run.digest, run.source_id): run for run in (*(one.member.run for one in combined), *beside)}
     found.extend(
         failure_of_removed_signer(run, failed)
-        for run in (*(one.member.run for one in combined), *set_aside)
+        for run in every.values()
         if not run.weightless and around.was_listed(run) and (failed := failed_checks(run))
     )
     return tuple(found)

@@ -12,6 +12,7 @@ from app.core.bundle import Run
 from app.core.explain import fewest_passes
 from app.core.latest import precedence
 from app.core.staleness import Standing, aged_from, staleness_of
+from app.core.strangers import lane_of
 from app.core.verdict import GRID_PHASES, RecipeInputs, RecipeVerdict, Staleness, StaleReason, State
 
 LINE_FORM = 2
@@ -86,7 +87,7 @@ def _ages_at(verdict: RecipeVerdict) -> datetime | None:
     ages = (
         aged_from(source.attested_at, verdict.rule.aged_after_days)
         for source in verdict.sources
-        if source.allowlisted or Staleness.SIGNER_REMOVED in {reason.reason for reason in source.staleness}
+        if source.counts_or_did
     )
     return min((at for at in ages if at is not None), default=None)
 
@@ -114,13 +115,8 @@ def state_at_ingest(run: Run, before: str | None, after: RecipeVerdict, inputs: 
 
 def _reasons_of_unlisted(run: Run, after: RecipeVerdict, inputs: RecipeInputs) -> tuple[StaleReason, ...]:
     """Of a run that stands for no source (set aside, or older than what its source already had), as of its receipt."""
-    newest = max((one for one in inputs.runs if one.source_id == run.source_id), key=precedence, default=run)
-    removed = any(
-        reason.reason is Staleness.SIGNER_REMOVED
-        for source in after.sources
-        if source.source_id == run.source_id
-        for reason in source.staleness
-    )
+    newest = max((one for one in inputs.runs if lane_of(one) == lane_of(run)), key=precedence, default=run)
+    removed = run.source_id in after.removed
     return staleness_of(
         run,
         catalogue=inputs.catalogue,

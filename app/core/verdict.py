@@ -226,6 +226,13 @@ class SourceStanding:
     weightless: str = ""  # why this source's record has weight zero although the signer is listed (S18)
     voice: str = ""  # as whom the rule in force counts it: equal for one signer, or for one party
 
+    @property
+    def counts_or_did(self) -> bool:
+        """Whether its reasons are the recipe's: a list has it, or had it; what has no weight never counted."""
+        if self.allowlisted or self.weightless:
+            return self.allowlisted
+        return any(reason.reason is Staleness.SIGNER_REMOVED for reason in self.staleness)
+
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
@@ -284,4 +291,5 @@ class RecipeVerdict:
     staleness: tuple[Staleness, ...]
     catalogue: CatalogueVersion | None = None
     next_change: datetime | None = None
+    removed: frozenset[str] = frozenset()  # ids of sources that a list had and today's has not
     rule: ConfirmRule = ConfirmRule()  # what was weighed by; "k of n" is a row's `passes` of `rule.threshold`

@@ -15,7 +15,8 @@ from app.core.latest import precedence
 from app.core.refs import Digest
 from app.core.remarks import run_remarks
 from app.core.staleness import Standing, aged_from, next_birthday, staleness_of, today
-from app.core.verdict import RecipeInputs, Remark, SourceStanding, Staleness, StaleReason
+from app.core.strangers import Lane, lane_of
+from app.core.verdict import RecipeInputs, Remark, SourceStanding, StaleReason
 from app.ports import Clock, EvidenceStore, Record
 from app.services.report import RecipeReading
 
@@ -37,7 +38,7 @@ class _Standings:
     """What is kept of one recipe's verdict to tell how its records stand; no grids, no results."""
 
     sources: Mapping[tuple[Digest, str], SourceStanding]
-    newest: Mapping[str, Run]
+    newest: Mapping[Lane, Run]
     removed: frozenset[str]
     catalogue: tuple[CatalogueVersion, ...]
     gone: frozenset[Digest]
@@ -63,7 +64,7 @@ class RecordStandings:
         if source is not None:
             return RecordStanding(source.remarks, source.staleness, known.next_change)
         now = self._clock()
-        newer = known.newest.get(run.source_id)
+        newer = known.newest.get(lane_of(run))
         if newer is not None and precedence(newer) <= precedence(run):
             newer = None
         reasons = staleness_of(
@@ -112,19 +113,15 @@ class RecordStandings:
         if inputs is None:
             return _Standings({}, {}, frozenset(), (), frozenset(), {}, None)
         verdict = self._recipes.verdict(inputs)
-        newest: dict[str, Run] = {}
+        newest: dict[Lane, Run] = {}
         for run in inputs.runs:
-            known = newest.get(run.source_id)
+            known = newest.get(lane_of(run))
             if known is None or precedence(run) > precedence(known):
-                newest[run.source_id] = run
+                newest[lane_of(run)] = run
         return _Standings(
             sources={(source.digest, source.source_id): source for source in verdict.sources},
-            newest={source: replace(run, results=(), figures=(), recipe_text="") for source, run in newest.items()},
-            removed=frozenset(
-                source.source_id
-                for source in verdict.sources
-                if any(reason.reason is Staleness.SIGNER_REMOVED for reason in source.staleness)
-            ),
+            newest={lane: replace(run, results=(), figures=(), recipe_text="") for lane, run in newest.items()},
+            removed=verdict.removed,
             catalogue=inputs.catalogue,
             gone=inputs.gone,
             retracted=inputs.retracted,

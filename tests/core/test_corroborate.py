@@ -9,6 +9,7 @@ from app.core.bundle import Run
 from app.core.coordinate import Coordinate, Criteria
 from app.core.identity import GithubClaims, SignerIdentity
 from app.core.latest import sightings_of
+from app.core.summary import summarize
 from app.core.verdict import Bucket, ConfirmBy, Grid, RecipeVerdict, State
 from tests.support.runs import (
     CHECK,
@@ -603,6 +604,40 @@ def test_removed_failing_signer_leaves_a_trace_and_no_weight() -> None:
         "checks": "conformance/dra-support, deployment/operator-health",
     }
     assert [one.value for one in after.staleness] == ["UNKNOWN_CURRENT", "SIGNER_REMOVED"]
+
+
+@pytest.mark.parametrize(
+    ("newer", "contested"),
+    [
+        pytest.param({"version": "v1.1.0"}, "v1.0.0", id="in-the-grid-of-a-version"),
+        pytest.param({"recipe_digest": OLDER}, "today's recipe", id="for-todays-recipe"),
+    ],
+)
+def test_a_removed_signers_failure_leaves_a_trace_wherever_it_counted(newer: dict[str, str], contested: str) -> None:
+    """The newest run of the signer passed, so `state` alone never showed it."""
+    failed = make_run(ANN, "failed", days=5)
+    runs = [failed, make_run(ANN, days=1, **newer), make_run(BOB), make_run(CY)]  # type: ignore[arg-type]
+    catalogue = (version(OLDER, legacy=OLDER), version())
+
+    def contested_in(found: RecipeVerdict) -> list[str]:
+        states = {"combined": found.state, "today's recipe": found.current_state}
+        states |= {grid.aicr_version: grid.state for grid in found.versions}
+        return [name for name, state in states.items() if state is State.CONTESTED]
+
+    assert contested_in(verdict_of(runs, ANN, BOB, CY, catalogue=catalogue)) == [contested]
+    after = verdict_of(runs, BOB, CY, catalogue=catalogue, earlier=[listing(ANN, BOB, CY)])
+    assert contested_in(after) == []
+    assert [(one.code, one.data["digest"]) for one in after.remarks] == [
+        ("failure-of-removed-signer", str(failed.digest))
+    ]
+
+
+def test_what_others_did_in_a_removed_signers_name_makes_no_recipe_stale() -> None:
+    called = make_run(workflow(), "failed", days=50, recipe_digest=OLDER, weightless="called by another repository")
+    earlier = [listing(ANN, BOB, patterns=[PATTERN])]
+    found = verdict_of([make_run(ANN), make_run(BOB), called], ANN, BOB, catalogue=[version()], earlier=earlier)
+    assert (found.state, found.staleness, found.remarks) == (State.CONFIRMED, (), ())
+    assert summarize(found)["agesAt"] == "2026-07-20T12:00:00Z"  # of what counts, attested on 2026-06-19
 
 
 def test_a_removed_owner_of_the_name_leaves_its_failure_behind() -> None:

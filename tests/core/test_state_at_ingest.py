@@ -7,7 +7,7 @@ from app.core.catalogue import CatalogueVersion
 from app.core.corroborate import corroborate
 from app.core.summary import state_at_ingest
 from app.core.verdict import ConfirmRule, RecipeInputs
-from tests.support.runs import LEGACY, NOW, OLDER, RECIPE, V2, hex_of, listing, make_run, person, version
+from tests.support.runs import CRITERIA, LEGACY, NOW, OLDER, RECIPE, V2, hex_of, listing, make_run, person, version
 
 ANN = person("ann")
 NEVER = hex_of("never published")
@@ -56,3 +56,16 @@ def test_an_older_record_of_a_signer_who_was_taken_off_the_list_says_so() -> Non
 def test_a_record_that_is_set_aside_is_not_superseded_by_an_older_one() -> None:
     aside = make_run(ANN, days=0.5, selection="gpu=stack-operator", recipe=RECIPE)
     assert reasons(aside, NEWER, catalogue=(version(),)) == []
+
+
+def test_a_record_that_is_set_aside_says_that_its_signer_was_taken_off_the_list() -> None:
+    aside = make_run(ANN, days=0.5, selection="gpu=stack-operator", recipe=RECIPE)
+    catalogue = (version(criteria=CRITERIA),)
+    assert reasons(aside, catalogue=catalogue, removed=True) == ["SIGNER_REMOVED"]
+
+
+def test_what_others_did_in_a_signers_name_supersedes_nothing_of_his() -> None:
+    called = make_run(ANN, days=0.5, weightless="called by another repository")
+    run = make_run(ANN, days=9)
+    assert reasons(run, called, catalogue=(version(),)) == []
+    assert reasons(run, NEWER, called, catalogue=(version(),)) == ["SUPERSEDED"]

@@ -374,6 +374,31 @@ def test_a_standing_follows_a_change_of_list_and_catalogue_at_once(container: Fa
     assert sorted(reasons()) == ["AGED", "SIGNER_REMOVED"]
 
 
+def test_a_record_that_is_set_aside_stands_by_the_same_rules(container: FakeContainer) -> None:
+    aks = replace(CRITERIA, service="aks", platform="")
+    container.keep(make_run(person("dev-two"), criteria=aks, selection="gpu-stack=operator", days=9))
+    aside = container.keep(make_run(person("dev-one"), criteria=aks, selection="gpu=stack-operator", days=2))
+    reading = records(container)
+
+    def reasons() -> list[str]:
+        (view,) = reading.bundle(aside.run.digest).records
+        return [reason.reason.value for reason in view.staleness]
+
+    assert reasons() == ["UNKNOWN_CURRENT"]
+    container.allowlist.put(allowlist_text(person("dev-two")))
+    assert reasons() == ["UNKNOWN_CURRENT", "SIGNER_REMOVED"]
+
+
+def test_a_record_is_superseded_by_one_of_its_own_weight(container: FakeContainer) -> None:
+    old = container.keep(make_run(person("dev-one"), days=9))
+    newer = container.keep(make_run(person("dev-one"), days=5))
+    container.keep(make_run(person("dev-one"), days=2, weightless="called by another repository"))
+    (view,) = records(container).bundle(old.run.digest).records
+    assert [reason.message for reason in view.staleness if reason.reason.value == "SUPERSEDED"] == [
+        f"the same source attested {newer.run.digest.hex[:12]}… later, on 2026-06-15"
+    ]
+
+
 def test_records_are_found_by_slug_and_canonical_id(container: FakeContainer) -> None:
     kept = container.keep(make_run(workflow(), {CHECK: "failed"}))
     reading = records(container)
