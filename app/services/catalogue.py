@@ -3,6 +3,7 @@
 Versions are append-only; what they change is recomputed in the store's transaction. Reads are in `services.report`.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -70,13 +71,18 @@ class CatalogueService:
             if version.recipe in seen:
                 raise InputError(f"expected each recipe once, got {version.recipe!r} twice")
             seen.add(version.recipe)
-        changed = by_list_in_force(
-            self.lists,
-            lambda sha256: self.store.put_catalogue(
-                versions, replace=replace, project=self.lists.project, allowlist_sha256=sha256
-            ),
-        )
-        return Pushed(versions, changed)
+
+        def keep(sha256: str) -> tuple[str, ...]:
+            # Known now, not when reading the texts began: what was asked about the time between stays the answer.
+            known = self.clock()
+            return self.store.put_catalogue(
+                [dataclasses.replace(version, recorded_at=known) for version in versions],
+                replace=replace,
+                project=self.lists.project,
+                allowlist_sha256=sha256,
+            )
+
+        return Pushed(versions, by_list_in_force(self.lists, keep))
 
 
 def version_of(entry: Entry, now: datetime) -> CatalogueVersion:

@@ -1,7 +1,7 @@
 """Pushes of the catalogue: digests, names, all or nothing."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -92,6 +92,16 @@ def test_a_profiled_recipe_keeps_its_selection() -> None:
 def test_a_bad_entry_is_named(entry: Entry, message: str) -> None:
     with pytest.raises(RecipeInvalid, match=message):
         version_of(entry, NOW)
+
+
+def test_a_recipe_is_recorded_when_it_is_kept_not_when_its_text_is_read() -> None:
+    store = MemoryStore()
+    times = iter([NOW, NOW + timedelta(seconds=9)])
+    CatalogueService(store, lambda: next(times), Lists(store)).put([READY], replace=False)
+    assert store.inputs("ready", as_of=NOW + timedelta(seconds=8)) is None
+    inputs = store.inputs("ready", as_of=NOW + timedelta(seconds=9))
+    assert inputs is not None
+    assert [version.recorded_at for version in inputs.catalogue] == [NOW + timedelta(seconds=9)]
 
 
 def test_a_push_with_one_bad_entry_stores_none() -> None:
