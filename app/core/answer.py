@@ -158,7 +158,7 @@ def answer(asked: Asked, candidates: Iterable[Candidate]) -> Answer:
     """Compare what was asked with every recipe; ties are broken by name, so the same question has one answer."""
     found = [_match(asked, candidate) for candidate in candidates]
     if not found:
-        return Answer(None, "no recipe is known here yet: push the catalogue or submit evidence")
+        return Answer(None, "no recipe is known here by its criteria yet: push the resolved recipes or submit evidence")
     shown = [match for match in found if match.candidate.offered] or found
     fitting = [match for match in shown if match.fits]
     matches = nsmallest(MAX_MATCHES, fitting, key=_fit)

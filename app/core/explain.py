@@ -186,10 +186,15 @@ def _said(row: Row, due: _Due, hint: str, about: _About) -> tuple[str, str]:
             return FAILING, f"{where} fails for everyone who counts: {newer}"
         case State.CONTESTED:
             return CONTESTED, f"{where} is contested, {row.passes} passed and {row.fails} failed: {newer}"
-        case _ if row.skip_reasons and all(one.result is Bucket.NOT_RUN for one in row.signers):
+        case _ if row.skip_reasons and _nobody_ran(row, about):
             return SKIPPED, f"every source skipped {where}: {', '.join(row.skip_reasons)}; nobody is asked for it"
         case _:
             return UNTESTED, f"{_no_result(row, where, about)}: {_are_needed(about.rule)}{hint}"
+
+
+def _nobody_ran(row: Row, about: _About) -> bool:
+    """Whether no newest run has a result; one of another version or digest shows that the check can be run."""
+    return all(one.result is Bucket.NOT_RUN for one in (*row.signers, *about.in_combined(row)))
 
 
 def _no_result(row: Row, where: str, about: _About) -> str:

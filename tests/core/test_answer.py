@@ -118,7 +118,9 @@ def test_no_answer_is_empty_while_a_recipe_is_known(text: str) -> None:
 
 
 def test_without_recipes_the_answer_says_what_to_do() -> None:
-    assert answer(ask(EXACT), []).sentence == "no recipe is known here yet: push the catalogue or submit evidence"
+    assert answer(ask(EXACT), []).sentence == (
+        "no recipe is known here by its criteria yet: push the resolved recipes or submit evidence"
+    )
 
 
 def test_few_nearest_ones_and_always_the_same() -> None:

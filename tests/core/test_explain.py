@@ -188,6 +188,35 @@ def test_a_check_that_somebody_ran_or_only_a_stranger_skipped_is_asked_for(runs:
     assert found.message == f"{why} for {NAME}: two are needed"
 
 
+@pytest.mark.parametrize(
+    ("older", "code", "message"),
+    [
+        pytest.param(
+            "passed",
+            "untested",
+            f"no listed signer has a result for {NAME}: two are needed;"
+            f" {called(ANN)} is 9 days old and attests an older digest",
+            id="passed-before",
+        ),
+        pytest.param(
+            "skipped",
+            "skipped",
+            f"every source skipped {NAME}: no-gpu-nodes; nobody is asked for it",
+            id="skipped-before",
+        ),
+    ],
+)
+def test_a_skipped_check_of_todays_recipe_is_asked_for_when_an_older_one_was_run(
+    older: str, code: str, message: str
+) -> None:
+    runs = [
+        make_run(ANN, older, days=9, recipe_digest=OLDER, skip_reason="no-gpu-nodes"),
+        make_run(BOB, "skipped", skip_reason="no-gpu-nodes"),
+    ]
+    found = only(verdict_of(runs, ANN, BOB, catalogue=[version(OLDER, legacy=OLDER), version()]))
+    assert (found.code, found.message) == (code, message)
+
+
 def test_a_declared_check_that_nobody_ran_is_asked_for() -> None:
     runs = [make_run(ANN), make_run(BOB)]
     found = only(verdict_of(runs, ANN, BOB, catalogue=[version(declared=[CHECK, DRA])]))
