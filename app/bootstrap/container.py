@@ -5,7 +5,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -44,6 +44,8 @@ _PRELOAD = ("app.bootstrap.judge_parts",)
 _SHARED_GRACE_SECONDS = 3600.0
 """A younger bundle may be on its way into the database in another process; no ingest takes that long."""
 _LOOK_SECONDS = 0.5
+_PRUNE_SECONDS = 3600.0
+"""How often attempts past their time are forgotten: strangers write them, and a service runs for months."""
 _MAX_CREDENTIALS_BYTES = 1 << 20
 
 Failpoint = Callable[[str], None]
@@ -205,6 +207,7 @@ def open_container(
         )
         rebuild = RebuildService(store=store, archive=archive, judge=judge, verdicts=allowlist)
         _tidy(store, archive, settings, alone=occupancy.alone)
+        stack.enter_context(_repeated(lambda: _forget_attempts(store, settings), _PRUNE_SECONDS))
         occupancy.share()
         yield Container(settings, store, archive, judge, ingest, rebuild, allowlist, rule, utc_now)
 
@@ -247,7 +250,13 @@ def _tidy(store: SqlEvidenceStore, archive: OciArchive, settings: Settings, *, a
     swept = archive.sweep(store.knows)
     if swept:
         log.info("removed %d unfinished or unknown entries from the archive", swept)
-    store.prune_attempts(utc_now() - timedelta(days=settings.attempts_retention_days))
+    _forget_attempts(store, settings)
+
+
+def _forget_attempts(store: SqlEvidenceStore, settings: Settings) -> None:
+    """Attempts past their time; a database that is away now is asked again later."""
+    with suppress(StoreError):
+        store.prune_attempts(utc_now() - timedelta(days=settings.attempts_retention_days))
 
 
 def migrate_database(settings: Settings) -> str:

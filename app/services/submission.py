@@ -1,7 +1,10 @@
 """From what a caller names to the reference that is fetched: a pointer's text or a reference of his own.
 
-Pointers are checked in `app.core.pointer`; whether the registry is trusted is decided by the ingest.
+Pointers are checked in `app.core.pointer`; whether the registry is trusted is decided by the ingest. A host has one
+spelling from here on, or an anonymous caller could note each of `GHCR.io` and `ghcr.io.` as a location of its own.
 """
+
+from dataclasses import replace
 
 from app.core.errors import PointerInvalid, ReferenceInvalid
 from app.core.pointer import parse_pointer, pull_reference
@@ -16,7 +19,7 @@ def pinned_reference(text: str) -> OciRef:
             f"expected a reference with a digest, got the tag {ref.tag!r}",
             hint="write registry/repository@sha256:<64 hex>; a tag can move after it was checked",
         )
-    return ref
+    return _one_spelling(ref)
 
 
 def reference_of_pointer(text: bytes) -> OciRef:
@@ -28,6 +31,14 @@ def reference_of_pointer(text: bytes) -> OciRef:
     if not pointer.oci:
         raise PointerInvalid("pointer has no bundle.oci, expected a reference", hint="push the bundle, then submit")
     try:
-        return pull_reference(pointer)
+        return _one_spelling(pull_reference(pointer))
     except ReferenceInvalid as err:
         raise PointerInvalid(f"pointer bundle: {err.message}", hint=err.hint) from err
+
+
+def _one_spelling(ref: OciRef) -> OciRef:
+    """The host in lower case and without a trailing dot; a port stays, since it may be one without TLS."""
+    host, colon, port = ref.registry.lower().rpartition(":")
+    if not colon or "]" in port:
+        host, colon, port = f"{host}{colon}{port}", "", ""
+    return replace(ref, registry=f"{host.rstrip('.')}{colon}{port}")

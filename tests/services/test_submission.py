@@ -48,3 +48,20 @@ def test_a_reference_needs_a_digest() -> None:
     with pytest.raises(ReferenceInvalid, match="got the tag 'v1'") as caught:
         pinned_reference("ghcr.io/octocat/evidence:v1")
     assert "a tag can move" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("host", "spelling"),
+    [
+        pytest.param("GHCR.io", "ghcr.io", id="case"),
+        pytest.param("ghcr.io.", "ghcr.io", id="trailing-dot"),
+        pytest.param("GHCR.IO.:443", "ghcr.io:443", id="port"),
+        pytest.param("Localhost.:5000", "localhost:5000", id="private"),
+        pytest.param("[2001:DB8::1]:5000", "[2001:db8::1]:5000", id="address-and-port"),
+        pytest.param("[2001:DB8::1]", "[2001:db8::1]", id="address"),
+    ],
+)
+def test_a_host_is_submitted_in_one_spelling(host: str, spelling: str) -> None:
+    expected = f"{spelling}/octocat/evidence@{DIGEST}"
+    assert str(pinned_reference(f"{host}/octocat/evidence@{DIGEST}")) == expected
+    assert str(reference_of_pointer(pointer(f"{host}/octocat/evidence"))) == expected
