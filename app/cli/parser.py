@@ -98,6 +98,12 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
+    return int(text)
+
+
 def _verify(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = _verb(
         verbs,
@@ -351,8 +357,8 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         default=PurePath("var/sandbox"),
         help="where trusted_root.json and signing_config.json are written (default: var/sandbox)",
     )
-    sandbox.add_argument("--registry-port", metavar="N", type=int, default=0, help="0 takes a free one")
-    sandbox.add_argument("--sigstore-port", metavar="N", type=int, default=0, help="0 takes a free one")
+    sandbox.add_argument("--registry-port", metavar="N", type=_port, default=0, help="0 takes a free one")
+    sandbox.add_argument("--sigstore-port", metavar="N", type=_port, default=0, help="0 takes a free one")
     sandbox.add_argument(
         "--no-referrers-api", action="store_true", help="the registry answers 404 for referrers, as old ones do"
     )
@@ -367,7 +373,7 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         default=[],
         help="do not submit this sample (the verdicts then differ)",
     )
-    demo.add_argument("--port", metavar="N", type=int, default=0, help="the service's port; 0 takes a free one")
+    demo.add_argument("--port", metavar="N", type=_port, default=0, help="the service's port; 0 takes a free one")
     demo.add_argument(
         "--directory",
         metavar="DIR",

@@ -20,6 +20,7 @@ from app.cli.verbs import start
 from app.cli.verbs.serve import listen
 from app.config import PREFIX, Settings
 from app.core.errors import ServiceError
+from app.sandbox.demo.directory import claimed
 from tests.support.endtoend import Run, Signing, cli, signing
 from tests.support.postgres import shared_cluster
 
@@ -391,9 +392,55 @@ def test_trust_show_names_roots_logs_and_their_times(bare: pytest.MonkeyPatch, s
     assert "rekor.sigstore.dev" not in text.out
 
 
-def test_two_demos_do_not_share_a_directory(tmp_path: Path) -> None:
-    from app.sandbox.demo.directory import claimed  # noqa: PLC0415 - only this test takes the lock
+def names(directory: Path) -> list[str]:
+    """What a directory holds."""
+    return sorted(each.name for each in directory.iterdir())
 
+
+def test_a_demo_makes_its_own_directory_anew_and_takes_nobody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    earlier = tmp_path / "earlier"
+    with claimed(Path("earlier")) as made:
+        assert (made, names(made)) == (earlier, [".aicr-demo"])
+        (made / "archive" / "blobs").mkdir(parents=True)
+        (made / "evidence.db").write_text("x")
+        (made / "link").symlink_to(tmp_path)
+    with claimed(Path("other/../earlier")) as made:
+        assert names(made) == [".aicr-demo"]
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "thesis.txt").write_text("years of work")
+    (tmp_path / "file").touch()
+    for words, said in {
+        "kept": "an empty directory or one of an earlier demo (with .aicr-demo), got kept with other files",
+        ".": "an empty directory or one of an earlier demo (with .aicr-demo), got . with other files",
+        "/": "expected a directory for the demo's files, got /",
+        "file": "expected a directory for the demo's files, got file",
+        "file/below": "file/below can not be written: ",
+        "/proc/self/demo": "/proc/self/demo can not be written: ",
+    }.items():
+        run = cli("demo", "--once", "--directory", words)
+        assert (run.code, run.out) == (2, ""), words
+        assert said in run.err
+        assert "hint: name a" in run.err
+    assert (kept / "thesis.txt").read_text() == "years of work"
+    assert names(tmp_path) == ["earlier", "earlier.lock", "file", "kept"]
+
+
+def test_a_sandbox_port_that_is_taken_or_none_is_told(sigstore: Signing, tmp_path: Path) -> None:
+    port = sigstore.server.url.rpartition(":")[2]
+    for option in ("--registry-port", "--sigstore-port"):
+        taken = cli("sandbox", "--directory", str(tmp_path), option, port)
+        assert (taken.code, taken.out) == (6, "")
+        assert f"can not listen on 127.0.0.1:{port}: Address already in use" in taken.err
+        wrong = cli("sandbox", "--directory", str(tmp_path), option, "65536")
+        assert (wrong.code, wrong.out) == (2, "")
+        assert f"{option}: expected a port from 0 to 65535, got '65536'" in wrong.err
+
+
+def test_two_demos_do_not_share_a_directory(tmp_path: Path) -> None:
     with claimed(tmp_path / "demo"):
         run = cli("demo", "--once", "--directory", str(tmp_path / "demo"))
         assert (run.code, run.out) == (2, "")

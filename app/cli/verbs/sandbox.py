@@ -7,12 +7,14 @@ import shutil
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from app.cli.exits import DIFFERENCES, OK
 from app.cli.output import say, write, write_block
 from app.cli.verbs.ask import overview
-from app.core.errors import InputError
+from app.core.errors import InputError, StoreError
 from app.sandbox.demo.directory import claimed
 from app.sandbox.demo.run import Demo, differences, running, speaking_ref, stale_lines
 from app.sandbox.demo.samples import SAMPLES
@@ -27,8 +29,13 @@ def run(options: argparse.Namespace) -> int:
     """Run Sigstore and registry until interrupted; print the settings that a service needs to use them."""
     _end_in_order()
     directory = Path(options.directory)
-    registry = SandboxRegistry(referrers_api=not options.no_referrers_api, port=options.registry_port)
-    with SigstoreServer(port=options.sigstore_port) as sigstore, registry:
+    with ExitStack() as stack:
+        with _listening(options.registry_port):
+            registry = SandboxRegistry(referrers_api=not options.no_referrers_api, port=options.registry_port)
+        stack.enter_context(registry)
+        with _listening(options.sigstore_port):
+            sigstore = SigstoreServer(port=options.sigstore_port)
+        stack.enter_context(sigstore)
         try:
             sigstore.write(directory)
         except OSError as err:
@@ -44,6 +51,17 @@ def run(options: argparse.Namespace) -> int:
             write(f"export AICR_EVIDENCE_{name}={value}")
         _until_interrupted(f"sample signers ({sigstore.url}/actions/NAME/token): {', '.join(SAMPLE_SIGNERS)}")
     return OK
+
+
+@contextmanager
+def _listening(port: int) -> Iterator[None]:
+    """What binds a port within; raises `StoreError` when it is taken, as `serve` does."""
+    try:
+        yield
+    except OSError as err:
+        raise StoreError(
+            f"can not listen on 127.0.0.1:{port}: {err.strerror}", hint="name a free port, or 0 for any"
+        ) from err
 
 
 def demo(options: argparse.Namespace) -> int:

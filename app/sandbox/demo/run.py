@@ -1,10 +1,9 @@
 """The main job from end to end over the real parts: publish, submit over HTTP, and compare what the API says.
 
-Everything is made fresh below one directory and ends with the process; nothing but loopback is used.
+Everything is made below one directory and ends with the process; nothing but loopback is used.
 """
 
 import json
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -107,12 +106,14 @@ def expected() -> dict[str, Any]:
 def running(
     *, directory: Path | None = None, port: int = 0, leave_out: Iterable[str] = (), say: Say = lambda _: None
 ) -> Iterator[Demo]:
-    """Start everything, submit every sample but those of `leave_out`, and keep it up while the context lasts."""
+    """Start everything, submit every sample but those of `leave_out`, and keep it up while the context lasts.
+
+    `directory` is empty or new.
+    """
     left_out = frozenset(leave_out)
     with ExitStack() as stack:
         root = directory or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="aicr-demo-")))
-        shutil.rmtree(root, ignore_errors=True)
-        root.mkdir(parents=True)
+        root.mkdir(parents=True, exist_ok=True)
         root = root.resolve()
         sigstore = stack.enter_context(SigstoreServer())
         sigstore.write(root)
