@@ -112,6 +112,8 @@ def _misplaced(node: TreeNode, *, allow_pending: bool) -> str:
         return "" if pending else "unexpected file at evidence root"
     if node.depth == 2:
         return "must live under <recipe>/<source>/"
+    if node.fault is ReadFault.NOT_REGULAR and node.kind is EntryKind.OTHER and node.name.endswith(".yaml"):
+        return "invalid pointer: its name is no UTF-8"  # such an entry has no other fault and no other kind
     return ""
 
 

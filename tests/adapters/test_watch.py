@@ -1,5 +1,6 @@
 """A watched file: read within its bound, and acted on once it settled (service 2, `ALLOWLIST`)."""
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,6 +107,11 @@ def _directory(path: Path) -> None:
     path.mkdir()
 
 
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 def _large(path: Path) -> None:
     path.write_bytes(b"x" * 11)
 
@@ -115,6 +121,7 @@ def _large(path: Path) -> None:
     [
         pytest.param(_missing, NotFoundError, id="missing"),
         pytest.param(_directory, InputError, id="directory"),
+        pytest.param(_pipe, InputError, id="pipe-that-nobody-writes-to"),
         pytest.param(_large, InputError, id="one-byte-too-many"),
     ],
 )

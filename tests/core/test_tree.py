@@ -81,6 +81,11 @@ def test_a_tree_that_keeps_the_contract_is_clean() -> None:
         pytest.param(committed(pointer(), source="0" * 32), "path ownership / squat", id="T1"),
         pytest.param(committed(pointer(signer=None)), "committed pointer must be signed", id="T2"),
         pytest.param(committed(pointer(BOB)), "is not in the allowlist", id="T3"),
+        pytest.param(
+            TreeNode(f"{RECIPE}/{'0' * 32}/bad\\xff.yaml", EntryKind.OTHER, fault=ReadFault.NOT_REGULAR),
+            "invalid pointer: its name is no UTF-8",
+            id="name-that-is-no-text",
+        ),
         pytest.param(root_file("stray.txt"), "unexpected file at evidence root", id="T4-root"),
         pytest.param(root_file(f"{RECIPE}.yaml"), "unexpected file at evidence root", id="legacy-flat-pointer"),
         pytest.param(

@@ -19,6 +19,11 @@ class FileTooLarge(InputError):
     """A file that has more bytes than its reader takes."""
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    """Open at once: a pipe that nobody writes to would hold the caller for ever before it is seen to be no file."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 class WatchedFile:
     """The file at `path`, at most `max_bytes` long."""
 
@@ -37,7 +42,7 @@ class WatchedFile:
         `InputError` when it is no regular file.
         """
         try:
-            with self._path.open("rb") as file:
+            with open(self._path, "rb", opener=_without_waiting) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise InputError(f"expected a regular file at {self._path}")
                 data = file.read(self._max + 1)
