@@ -93,6 +93,7 @@ def build_judge(settings: Settings) -> BuildJudge:
         max_files=settings.max_files,
         max_path_bytes=settings.max_path_bytes,
         max_depth=settings.max_depth,
+        sandbox=settings.sandbox,
     )
 
 

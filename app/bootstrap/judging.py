@@ -18,6 +18,7 @@ class BuildJudge:
     max_files: int
     max_path_bytes: int
     max_depth: int
+    sandbox: bool = False
 
     def __call__(self) -> Judge:
         """The judge, with its roots from the `TRUSTED_ROOT` setting; raises `InputError` for a bad root."""

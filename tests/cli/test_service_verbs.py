@@ -247,6 +247,7 @@ def test_sandbox_and_real_databases_do_not_mix(sigstore: Signing, tmp_path: Path
     ("changes", "code", "said"),
     [
         pytest.param({"TRUSTED_ROOT": "missing.json"}, 2, "missing.json", id="no-root"),
+        pytest.param({"TRUSTED_ROOT": "public-good"}, 2, "expected only sandbox roots", id="real-root-in-a-sandbox"),
         pytest.param({"CONFIRM_THRESHOLD": "1"}, 2, "CONFIRM_THRESHOLD", id="threshold"),
         pytest.param({"DATABASE_URL": "nonsense"}, 2, "expected a database URL", id="database"),
         pytest.param({"REGISTRY_CREDENTIALS": "allowlist.yaml"}, 2, "REGISTRY_CREDENTIALS", id="credentials"),

@@ -159,8 +159,9 @@ class TrustRoots:
 
     @property
     def public_good(self) -> bool:
-        """Whether the public-good root is in force (a sandbox wants none of it)."""
-        return any(root.name == PUBLIC_GOOD for root in self.roots)
+        """Whether the public-good root is in force, by its name or as a file (a sandbox wants none of it)."""
+        embedded = hashlib.sha256(public_good_bytes()).hexdigest()
+        return any(root.sha256 == embedded for root in self.roots)
 
     def describe(self) -> list[dict[str, object]]:
         """What `trust show` prints: name, sha256, issuers, what each trusts from when to when, and until when."""
