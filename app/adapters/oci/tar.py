@@ -83,10 +83,11 @@ def read_tar(stream: ByteStream, limits: ReaderLimits) -> Iterator[TarEntry]:
     """
     paths = PathRules(limits)
     long_name: bytes | None = None
+    extended = False  # a header before this one was about it, whether it gave a path or not
     while True:
         header = stream.exact(BLOCK)
         if header == _ZERO:
-            if long_name is not None or stream.exact(BLOCK) != _ZERO:
+            if extended or stream.exact(BLOCK) != _ZERO:
                 raise _unsafe("a zero block stands inside the archive")
             _only_zeros(stream)
             return
@@ -94,16 +95,17 @@ def read_tar(stream: ByteStream, limits: ReaderLimits) -> Iterator[TarEntry]:
         kind = header[156:157]
         size = _number(header[124:136], "size")
         if kind in {b"x", b"L"}:
-            if long_name is not None:
+            if extended:
                 raise _unsafe("one entry has two extended headers")
             if size > _MAX_EXTENDED_BYTES:
                 raise _unsafe(f"extended header has {size} bytes, at most {_MAX_EXTENDED_BYTES}")
             body = stream.exact(size)
             _padding(stream, size)
             long_name = _pax_path(body) if kind == b"x" else _gnu_name(body)
+            extended = True
             continue
         name = long_name or _header_name(header)
-        long_name = None
+        long_name, extended = None, False
         directory = kind == b"5"
         if kind not in {b"0", b"\0", b"5"}:
             raise _unsafe(f"expected regular files and directories only, got type {kind!r} at {_show(name)}")
@@ -133,6 +135,9 @@ class PathRules:
         """The path of an entry, "" for the root directory itself; raises for anything unsafe."""
         text = self._decode(raw, directory=directory)
         if not text:
+            if text in self._named:  # an entry that makes nothing counts nowhere else
+                raise _unsafe("the root directory appears twice")
+            self._named.add(text)
             return ""
         parts = text.split("/")
         if len(parts) > self._limits.depth:
@@ -220,6 +225,7 @@ def _number(field: bytes, what: str) -> int:
 def _pax_path(body: bytes) -> bytes | None:
     """The `path` of an `x` header, None without one; any record that changes meaning is refused."""
     found: bytes | None = None
+    seen: set[bytes] = set()
     position = 0
     while position < len(body):
         space = body.find(b" ", position, position + 8)
@@ -231,8 +237,11 @@ def _pax_path(body: bytes) -> bytes | None:
         if end > len(body) or not record.endswith(b"\n") or b"=" not in record:
             raise _unsafe("an extended header is malformed")
         keyword, _, value = record[:-1].partition(b"=")
+        if keyword in seen:  # no writer does, and thousands of headers full of them take long to read
+            raise _unsafe(f"extended header record {keyword[:40]!r} appears twice")
+        seen.add(keyword)
         if keyword == b"path":
-            if found is not None or not value or b"\0" in value:
+            if not value or b"\0" in value:
                 raise _unsafe("an extended header gives no clear path")
             found = value
         elif keyword.decode("latin-1") not in _TOLERATED_RECORDS:
