@@ -133,6 +133,13 @@ def test_a_recipe_page_is_its_json_drawn(container: FakeContainer, client: httpx
     assert "dev-one" not in found.shown
 
 
+def test_a_recipe_page_says_why_a_listed_workflows_record_has_no_weight(
+    container: FakeContainer, client: httpx.Client
+) -> None:
+    container.keep(make_run(workflow(), weightless="called by someone-else/repo"))
+    assert "first-party, no weight: called by someone-else/repo" in page(client, RECIPE_PAGE).shown
+
+
 def test_the_lens_of_a_recipe_page_stands_in_the_url(container: FakeContainer, client: httpx.Client) -> None:
     fill(container)
     answer = client.get(f"{RECIPE_PAGE}?aicrVersion=v1.0.0&k8s=1.35&confirmBy=party&asOf=")
