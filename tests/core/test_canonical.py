@@ -146,6 +146,7 @@ REFUSALS = [
     pytest.param(b"a: *b\nb: &b 1\n", Refusal.UNKNOWN_ANCHOR, id="anchor-after-alias"),
     pytest.param(b'a: "x\\/y"\n', Refusal.ESCAPED_SLASH, id="slash"),
     pytest.param('é: "ü"\na: "\\\\\\/"\n'.encode(), Refusal.ESCAPED_SLASH, id="slash-after-backslash"),
+    pytest.param(b'a\n---\n"\\/"\n', Refusal.ESCAPED_SLASH, id="slash-in-second-document"),
     pytest.param(b"a: [x?y]\n", Refusal.FLOW_QUESTION_MARK, id="flow-question"),
     pytest.param(b"a: {x: y?}\n", Refusal.FLOW_QUESTION_MARK, id="flow-question-at-the-end"),
     pytest.param(b"[a, ?]\n", Refusal.FLOW_EMPTY_KEY, id="flow-empty-key"),

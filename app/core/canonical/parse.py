@@ -100,6 +100,8 @@ class _Builder:
         followed = False
         while (event := next_event()) is not None:
             followed = followed or isinstance(event, yaml.DocumentStartEvent)
+            if self._escapes_slash and isinstance(event, yaml.ScalarEvent):
+                self._check_slash(event)  # Go's scanner reads ahead, into the next document
             count += 1
             if count > MAX_NODES:
                 refuse(Refusal.TOO_MANY_NODES, f"more than {MAX_NODES} events after the first document")
@@ -175,12 +177,16 @@ class _Builder:
         node = Scalar(event.value, event.style, "" if event.tag is None else self._tag(event), anchor or "", line)
         if anchor:
             self._anchors[anchor] = node
-        if self._escapes_slash and node.style == '"':
+        if self._escapes_slash:
+            self._check_slash(event)
+        return node
+
+    def _check_slash(self, event: Any) -> None:  # noqa: ANN401
+        """Refuse a YAML 1.2 escape that Go does not know (evidence-format 2.4)."""
+        if event.style == '"':
             raw = self._text[event.start_mark.index : event.end_mark.index]
             if any(found.group(1) == "/" for found in _ESCAPE.finditer(raw)):
-                # A YAML 1.2 escape that Go does not know (evidence-format 2.4).
-                refuse(Refusal.ESCAPED_SLASH, f"line {node.line}", hint="write the slash itself")
-        return node
+                refuse(Refusal.ESCAPED_SLASH, f"line {_line(event)}", hint="write the slash itself")
 
     def _tag(self, event: Any) -> str:  # noqa: ANN401
         """The tag that is kept of an event that has one: none for the non-specific `!`."""
