@@ -9,7 +9,7 @@ ALLOWED = frozenset(
         *("html", "head", "meta", "title", "link", "body", "header", "nav", "main", "footer", "div", "section"),
         *("h1", "h2", "h3", "p", "ul", "li", "dl", "dt", "dd", "pre", "details", "summary", "a", "strong", "small"),
         *("span", "code", "time", "br", "form", "label", "input", "select", "option", "button"),
-        *("table", "caption", "thead", "tbody", "tr", "th", "td"),
+        *("aside", "table", "caption", "thead", "tbody", "tr", "th", "td"),
     ]
 )
 PARENTS = {
