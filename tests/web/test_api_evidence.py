@@ -1,5 +1,6 @@
 """`POST /evidence`, `POST /verify` and what is read of records, over a socket."""
 
+import asyncio
 import base64
 import json
 import threading
@@ -33,6 +34,7 @@ from app.core.report import (
 )
 from app.ports import Access
 from app.services.ingest_types import BODY_TOO_LARGE, IngestResult, Judged, Refused
+from app.services.masking import Masking, Replacements
 from app.web.app import create_app
 from tests.support.runs import CHECK, GHO, PATTERN, RECIPE, allowlist_text, make_run, person, workflow
 from tests.support.webapp import REGISTRY, FakeContainer, Switchboard, make_container
@@ -356,6 +358,25 @@ def test_verify_answers_200_with_the_report_whatever_the_verdict(
     assert text.text.startswith("## Evidence verification")
     assert ADDRESS not in answer.text + text.text
     assert container.ingest.asked[0].verify_only
+
+
+@pytest.mark.parametrize("path", ["/evidence", "/verify", "/verify?format=markdown"])
+def test_a_report_is_masked_and_written_beside_the_event_loop(
+    container: FakeContainer, client: httpx.Client, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """A predicate of megabytes costs seconds, in which a probe on the loop would wait."""
+    on_loop: list[bool] = []
+    masked = Masking.replacements
+
+    def watched(self: Masking, issuer: str, identity: str) -> Replacements:
+        on_loop.append(asyncio._get_running_loop() is not None)
+        return masked(self, issuer, identity)
+
+    monkeypatch.setattr(Masking, "replacements", watched)
+    container.ingest.results[REFERENCE] = refused()
+
+    assert client.post(path, json={"bundle": REFERENCE}).status_code in {200, 422}
+    assert set(on_loop) == {False}
 
 
 def test_fifty_waiting_ingests_block_no_read(container: FakeContainer, client: httpx.Client) -> None:

@@ -3,10 +3,12 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from app.core.markdown import render_markdown
 from app.core.refs import Digest
+from app.core.report import Report
 from app.services.ingest_types import Judged, Refused, Stored
 from app.services.masking import Masking
 from app.services.records import shown_report
@@ -37,8 +39,7 @@ async def submit(request: Request, dry_run: DryRun = False) -> Response:  # noqa
     asked = await bodies.submission(request, here.container.settings.max_body_bytes, access=access, dry_run=dry_run)
     result = await here.container.ingest.submit_async(asked)
     if isinstance(result, Refused):
-        masking = Masking(here.container.allowlist.current().allowlist)
-        return problem_response(request, refused_answer(result, presenting.refusal_details(result, masking)))
+        return await run_in_threadpool(_refusal, request, result)
     status = 201 if isinstance(result, Stored) and result.created else 200
     body = presenting.stored(result) if isinstance(result, Stored) else presenting.judged(result)
     headers = {"Cache-Control": "no-store"}
@@ -56,12 +57,22 @@ async def verify(request: Request, format: Format = "json") -> Response:  # noqa
     report = result.report if isinstance(result, Judged | Refused) else None
     if report is None:
         raise TypeError("a verification stored something")
-    masking = Masking(here.container.allowlist.current().allowlist)
+    return await run_in_threadpool(_verified, request, report, format)
+
+
+def _refusal(request: Request, result: Refused) -> Response:
+    """The 422 of a verdict; its report repeats a predicate of megabytes, so it is not made on the event loop."""
+    masking = Masking(context(request).container.allowlist.current().allowlist)
+    return problem_response(request, refused_answer(result, presenting.refusal_details(result, masking)))
+
+
+def _verified(request: Request, report: Report, form: str) -> Response:
+    """The report, in a thread for the same reason."""
+    shown = shown_report(report, Masking(context(request).container.allowlist.current().allowlist))
     headers = {"Cache-Control": "no-store"}
-    if format == "markdown":
-        text = render_markdown(shown_report(report, masking))
-        return Response(text, media_type="text/markdown; charset=utf-8", headers=headers)
-    return JSONResponse(shown_report(report, masking).to_json(), headers=headers)
+    if form == "markdown":
+        return Response(render_markdown(shown), media_type="text/markdown; charset=utf-8", headers=headers)
+    return JSONResponse(shown.to_json(), headers=headers)
 
 
 @router.get("/evidence", response_model=schemas.Page[schemas.RecordOut])
