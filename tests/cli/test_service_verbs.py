@@ -251,6 +251,26 @@ def test_sandbox_and_real_databases_do_not_mix(sigstore: Signing, tmp_path: Path
         pytest.param({"CONFIRM_THRESHOLD": "1"}, 2, "CONFIRM_THRESHOLD", id="threshold"),
         pytest.param({"DATABASE_URL": "nonsense"}, 2, "expected a database URL", id="database"),
         pytest.param({"REGISTRY_CREDENTIALS": "allowlist.yaml"}, 2, "REGISTRY_CREDENTIALS", id="credentials"),
+        pytest.param(
+            {"DATABASE_URL": "sqlite:////proc/none/evidence.db"},
+            6,
+            "can not open the lock /proc/none/evidence.db.lock beside the database: No such file or directory\n"
+            "hint: set AICR_EVIDENCE_DATABASE_URL to a file in a directory that can be written\n",
+            id="database-directory",
+        ),
+        pytest.param(
+            {"DATABASE_URL": "postgresql://evidence:secret@127.0.0.1:1/none"},
+            6,
+            "hint: check that AICR_EVIDENCE_DATABASE_URL names a database that runs and lets this user in",
+            id="database-server",
+        ),
+        pytest.param(
+            {"ARCHIVE": "allowlist.yaml"},
+            6,
+            "the archive can not be used: allowlist.yaml: File exists\n"
+            "hint: set AICR_EVIDENCE_ARCHIVE to a directory that can be written\n",
+            id="archive-directory",
+        ),
         pytest.param({"ALLOWLIST": "missing.yaml"}, 0, "", id="no-allowlist-is-not-fatal-for-migrate"),
     ],
 )
@@ -262,6 +282,7 @@ def test_a_start_that_can_not_work_says_why(
     assert (done.code, done.out) == (code, "")
     assert said in done.err
     assert "Traceback" not in done.err
+    assert "secret" not in done.err
 
 
 def test_a_taken_port_is_told(sigstore: Signing, tmp_path: Path) -> None:

@@ -232,6 +232,19 @@ def test_the_sandbox_says_so_on_every_page() -> None:
             assert "real evidence" not in page(client, path, status).shown
 
 
+def test_no_two_landmarks_of_a_page_share_a_name() -> None:
+    with client_of(container := make_container(sandbox=True)) as client:
+        fill(container)
+        for path in ("/ui/recipes", RECIPE_PAGE, "/docs"):
+            text = client.get(path).text
+            labels = re.findall(r'aria-label="([^"]+)"', text)
+            named = re.findall(r'<section[^>]* aria-labelledby="([^"]+)"', text)
+            labels += [match[1] for each in named if (match := re.search(rf'<h2 id="{each}">(.*?)</h2>', text))]
+            assert labels[0] == "Sandbox"
+            assert len(labels) > len(named)
+            assert sorted(set(labels)) == sorted(labels), path
+
+
 def test_static_files_are_the_two_that_pages_use(client: httpx.Client) -> None:
     style = next(link for link in Page(client.get("/ui/recipes").text).links if "style.css" in link)
     assert "immutable" in client.get(style).headers["cache-control"]

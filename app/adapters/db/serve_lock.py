@@ -26,7 +26,10 @@ def exclusive(url: str, holder: str) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as err:
-        raise StoreError(f"can not open the lock beside the database: {err.strerror}") from err
+        raise StoreError(
+            f"can not open the lock {path} beside the database: {err.strerror}",
+            hint="set AICR_EVIDENCE_DATABASE_URL to a file in a directory that can be written",
+        ) from err
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -167,7 +167,10 @@ def store_errors() -> Iterator[None]:
         raise refused from err
     except SQLAlchemyError as err:
         kind = type(getattr(err, "orig", None) or err).__name__
-        raise StoreError(f"the database did not answer as expected ({kind})", hint="try again in a moment") from err
+        raise StoreError(
+            f"the database did not answer as expected ({kind})",
+            hint="check that AICR_EVIDENCE_DATABASE_URL names a database that runs and lets this user in; try again",
+        ) from err
     except (OverflowError, UnicodeError) as err:
         refused = StoreError("the database can not hold one of the values")
         refused.retryable = False

@@ -32,7 +32,10 @@ def occupied(root: str) -> Iterator[Occupancy]:
         Path(root).mkdir(0o700, parents=True, exist_ok=True)
         handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as err:
-        raise StoreError(f"the archive can not be used: {err.strerror or err}", hint="check its disk") from err
+        raise StoreError(
+            f"the archive can not be used: {root}: {err.strerror or err}",
+            hint="set AICR_EVIDENCE_ARCHIVE to a directory that can be written",
+        ) from err
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
