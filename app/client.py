@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 
@@ -24,7 +24,7 @@ from app.core.errors import (
     RegistryNotTrusted,
     ServiceError,
 )
-from app.core.urls import masked_url
+from app.core.urls import http_host, masked_url
 
 MAX_ANSWER_BYTES = 256 << 20
 """More than the largest answer of the service; whatever answers instead of it fills no memory."""
@@ -344,12 +344,10 @@ def _segment(text: str) -> str:
 def _host_of(base_url: str) -> str | None:
     """The host of an http or https address; None for what is no such address."""
     try:
-        parts = urlsplit(base_url)
-        _ = parts.port  # raises for what is no port
         httpx.URL(base_url)
     except (ValueError, httpx.InvalidURL):
         return None
-    return parts.hostname if parts.scheme in {"http", "https"} else None
+    return http_host(base_url)
 
 
 def _seconds(text: str) -> int | None:

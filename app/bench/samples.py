@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from app.adapters.oci.pack import BundleArtifact, describe_bundle
 from app.bootstrap.container import build_judge
 from app.bootstrap.judging import BuildJudge
-from app.config import load_settings
+from app.config import JUDGING, load_settings
 from app.core.bundle import MANIFEST_FILE, STATEMENT_FILE, RawSignature
 from app.core.produce import (
     Captured,
@@ -163,7 +163,7 @@ class Workbench:
 
     def judge_factory(self) -> BuildJudge:
         """How a judge over this root is made, here or in a worker."""
-        return build_judge(load_settings({"trusted_root": str(self.trusted_root), "sandbox": True}))
+        return build_judge(load_settings({"trusted_root": str(self.trusted_root), "sandbox": True}, uses=JUDGING))
 
     def sign(
         self, number: int, *, log: LogVersion = LogVersion.V2, recipe: bytes | None = None, logs: int = 0

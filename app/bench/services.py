@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.bench.samples import Workbench
 from app.bootstrap.container import Container, open_container
-from app.config import load_settings
+from app.config import KEEPING, load_settings
 from app.sandbox.demo.allowlists import allowlist
 
 
@@ -37,7 +37,8 @@ def container(bench: Workbench, directory: Path, *, registry: str, processes: in
             "private_registries": registry,
             "plain_http_registries": registry,
             "verify_processes": processes,
-        }
+        },
+        uses=KEEPING,
     )
     with open_container(settings) as opened:
         yield opened

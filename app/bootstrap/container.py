@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from app.adapters.oci import (
 )
 from app.adapters.workers import WorkerJudge
 from app.bootstrap.judging import BuildJudge
-from app.config import Settings
+from app.config import Settings, about, variable
 from app.core.allowlist import MAX_ALLOWLIST_BYTES
 from app.core.errors import ConflictError, InputError, NotFoundError, ServiceError, StoreError
 from app.core.gate import TrustedRegistries
@@ -85,7 +85,12 @@ class Container:
 
 
 def build_judge(settings: Settings) -> BuildJudge:
-    """The picklable recipe of a judge under these settings."""
+    """The picklable recipe of a service's judge under these settings."""
+    return replace(command_judge(settings), sandbox=settings.sandbox)
+
+
+def command_judge(settings: Settings) -> BuildJudge:
+    """The same for a command, which may use any root whatever the service is."""
     return BuildJudge(
         trusted_root=settings.trusted_root,
         max_signature_bytes=settings.max_signature_bytes,
@@ -93,7 +98,6 @@ def build_judge(settings: Settings) -> BuildJudge:
         max_files=settings.max_files,
         max_path_bytes=settings.max_path_bytes,
         max_depth=settings.max_depth,
-        sandbox=settings.sandbox,
     )
 
 
@@ -147,7 +151,8 @@ def open_container(
     gate = TrustedRegistries.parse(settings.trusted_registries)
     for prefix in gate.prefixes:
         if prefix.endswith("/"):
-            log.warning("TRUSTED_REGISTRIES: %s ends with a slash and so admits nothing; leave the slash out", prefix)
+            named = variable("trusted_registries")
+            log.warning("%s: %s ends with a slash and so admits nothing; leave the slash out", named, prefix)
     with ExitStack() as stack:
         stack.enter_context(exclusive(settings.database_url, holder))
         database = stack.enter_context(_database(settings, migrate=migrate))
@@ -156,7 +161,7 @@ def open_container(
             raise ConflictError(
                 "the archive is in use by another service, which would take our bundles for orphans",
                 code="ARCHIVE_IN_USE",
-                hint="give every database an archive of its own: set ARCHIVE",
+                hint=f"give every database an archive of its own: set {variable('archive')}",
             )
         store = SqlEvidenceStore(database, failpoint=failpoint)
         archive = OciArchive(
@@ -174,7 +179,8 @@ def open_container(
             preload=_PRELOAD,
         )
         stack.callback(judge.close)
-        judge.start()  # a bad trust root ends the start here; this process never loads one
+        with about("trusted_root", InputError):  # a bad one ends the start here; this process never loads one
+            judge.start()
         rule = confirm_rule(settings)
         watched = WatchedFile(settings.allowlist, max_bytes=MAX_ALLOWLIST_BYTES)
         allowlist = AllowlistService(
@@ -281,7 +287,9 @@ def credentials(settings: Settings) -> dict[str, RegistryLogin]:
         what = "expected UTF-8"
     except (InputError, NotFoundError) as err:
         what = err.message
-    raise InputError(f"REGISTRY_CREDENTIALS: {what}", hint="a JSON file: host -> {user, password}")
+    raise InputError(
+        f"{variable('registry_credentials')}: {what}", hint="a JSON file: host -> {user, password} or {token}"
+    )
 
 
 def _directory(path: str) -> None:

@@ -17,9 +17,9 @@ from app.adapters.oci.layout_tar import read_layout_tar
 from app.adapters.oci.limits import Deadline
 from app.adapters.sigstore.roots import TrustRoots
 from app.adapters.sigstore.verifier import SignatureLimits, SignatureOnly, SigstoreVerifier
-from app.bootstrap.container import build_judge, confirm_rule, credentials, reader_limits, utc_now
+from app.bootstrap.container import command_judge, confirm_rule, credentials, reader_limits, utc_now
 from app.bootstrap.judge_parts import with_roots
-from app.config import Settings
+from app.config import Settings, about
 from app.core.allowlist import MAX_ALLOWLIST_BYTES, Allowlist
 from app.core.allowlist_diff import Reach, VerdictDiff, diff_verdicts, reach_of
 from app.core.bundle import Pins, SignatureRefused
@@ -35,13 +35,16 @@ from app.services.verify import VerifyService
 
 def roots(settings: Settings, named: Sequence[str]) -> TrustRoots:
     """The roots that a person named, else those of the setting."""
-    return TrustRoots.from_files(named) if named else TrustRoots.from_setting(settings.trusted_root)
+    if named:
+        return TrustRoots.from_files(named)
+    with about("trusted_root"):
+        return TrustRoots.from_setting(settings.trusted_root)
 
 
 @contextmanager
 def verify_service(settings: Settings, trusted_roots: Sequence[str]) -> Iterator[VerifyService]:
     """Judging in this process, over the local files and the network that the person named; needs no database."""
-    judge = with_roots(build_judge(settings), roots(settings, trusted_roots))
+    judge = with_roots(command_judge(settings), roots(settings, trusted_roots))
     limits = reader_limits(settings)
     with tempfile.TemporaryDirectory(prefix="aicr-verify-") as private:
         yield VerifyService(

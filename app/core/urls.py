@@ -1,15 +1,25 @@
-"""URLs as people may see them: without passwords and tokens, also when the URL is malformed.
+"""URLs as people write and may see them: without passwords and tokens, also when the URL is malformed.
 
 What can not be told apart for sure is left out: hiding a host name too much costs less than showing a secret.
 """
 
 import re
-from urllib.parse import unquote_plus
+from urllib.parse import unquote_plus, urlsplit
 
 HIDDEN = "***"
 
 _SECRET = re.compile(r"pass|pwd|secret|token|key|cred|auth|sig", re.IGNORECASE)
 """In a query parameter: `password`, `sslpassword`, `passfile`, `sslkey`, `access_token`, ..."""
+
+
+def http_host(text: str) -> str | None:
+    """The host of an http or https address; None for what is no such address."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # raises for what is no port
+    except ValueError:
+        return None
+    return parts.hostname if parts.scheme in {"http", "https"} else None
 
 
 def masked_url(text: str) -> str:

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from uvicorn.config import STARTUP_FAILURE
 
 from app.bootstrap.container import open_container
-from app.config import load_settings
+from app.config import SERVING, load_settings
 from app.core.errors import ServiceError
 from app.web.app import create_app
 
@@ -25,7 +25,7 @@ def app() -> FastAPI:
     """
     stack = ExitStack()
     try:
-        settings = load_settings()
+        settings = load_settings(uses=SERVING)
         logging.basicConfig(level=settings.log_level.upper(), format=LOG_FORMAT, stream=sys.stderr)
         container = stack.enter_context(open_container(settings))
     except ServiceError as err:

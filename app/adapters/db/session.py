@@ -25,6 +25,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from app.adapters.db.types import dump_json, load_json
 from app.core.errors import InputError, StoreError
+from app.core.urls import masked_url
 
 BUSY_SECONDS = 30
 """How long a writer waits for another one before `StoreError`."""
@@ -145,7 +146,8 @@ def parse_url(text: str) -> URL:
         backend = url.get_backend_name()
     except (SQLAlchemyError, ValueError) as err:  # a port that is no number is a bare ValueError
         raise InputError(
-            "AICR_EVIDENCE_DATABASE_URL: expected a database URL", hint="sqlite:///./var/evidence.db"
+            f"AICR_EVIDENCE_DATABASE_URL: expected a database URL, got {masked_url(text)[:80]!r}",
+            hint="write sqlite:/// and a file, or postgresql+psycopg://user:password@host:port/database",
         ) from err
     if backend == "sqlite":
         if url.database in {None, "", ":memory:"}:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
+from pydantic import ValidationError
 from sigstore_models.common.v1 import PublicKey, PublicKeyDetails, TimeRange
 from sigstore_models.trustroot.v1 import CertificateAuthority, TransparencyLogInstance
 from sigstore_models.trustroot.v1 import TrustedRoot as TrustedRootModel
@@ -120,9 +121,14 @@ class RootSpec:
         for limit in limits:
             key, _, issuer = limit.partition("=")
             if key != "issuer" or not issuer:
-                raise InputError(f"expected issuer=URL behind a trusted root, got {limit[:120]!r}")
+                raise InputError(
+                    f"expected issuer=URL behind a trusted root, got {limit[:120]!r}", hint="write path;issuer=URL"
+                )
             if urlsplit(issuer).scheme not in {"http", "https"} or not issuer.isprintable() or " " in issuer:
-                raise InputError(f"expected an issuer's URL, got {issuer[:120]!r}")
+                raise InputError(
+                    f"expected an issuer's URL, got {issuer[:120]!r}",
+                    hint="an issuer begins with https://, e.g. https://token.actions.githubusercontent.com",
+                )
             issuers.add(issuer)
         return cls(location, frozenset(issuers) if issuers else None)
 
@@ -184,6 +190,8 @@ def load_root(name: str, data: bytes, *, issuers: frozenset[str] | None = None, 
         material = TrustMaterial(model)
         logs = [_log(model, instance) for instance in model.tlogs]
         authorities = _authorities(model.certificate_authorities)
+    except ValidationError as err:
+        raise _unusable(name, _misfit(err)) from err
     except Exception as err:
         raise _unusable(name, str(err)[:300]) from err
     by_id = {log.log_id: log for log in logs if log.material.usable}
@@ -195,6 +203,12 @@ def load_root(name: str, data: bytes, *, issuers: frozenset[str] | None = None, 
     ct_logs = {log.log_id.key_id: _key_window(log.public_key) for log in model.ctlogs}
     described = _describe(name, sha256, issuers, model, logs)
     return TrustRoot(name, sha256, issuers, reserved, by_id, material, authorities, ct_logs, described)
+
+
+def _misfit(err: ValidationError) -> str:
+    """Where a text is no trusted root; pydantic's own words are about its checks."""
+    where = ".".join(map(str, err.errors(include_url=False, include_input=False)[0]["loc"]))
+    return f"its {where[:200]} is not as the format says" if where else "it is no JSON object"
 
 
 def _unusable(name: str, problem: str) -> InputError:
@@ -234,6 +248,7 @@ def _load(spec: RootSpec, *, reserved: frozenset[str] = frozenset()) -> TrustRoo
         raise InputError(
             f"expected a readable trusted root at {spec.location!r}: {err.strerror or 'unreadable'}",
             code="TRUST_ROOT_INVALID",
+            hint="write public-good, or the path of a trusted_root.json",
         ) from err
     if len(data) > MAX_ROOT_BYTES:
         raise InputError(f"trusted root {spec.location!r} is larger than {MAX_ROOT_BYTES} bytes")

@@ -5,7 +5,7 @@ import argparse
 from app.bootstrap.offline import activate_allowlist, effects, load_allowlist
 from app.cli.exits import OK
 from app.cli.output import say, table, write, write_block, write_json
-from app.config import load_settings
+from app.config import WEIGHING, load_settings
 from app.core.allowlist import AllowlistEntry
 from app.core.allowlist_diff import AllowlistDiff, Reach, VerdictDiff, diff_allowlists
 from app.core.errors import ServiceError
@@ -57,7 +57,7 @@ def diff(options: argparse.Namespace) -> int:
     """Compare two files and say what the change does to every stored recipe."""
     old, new = load_allowlist(options.old), load_allowlist(options.new)
     entries = diff_allowlists(old, new)
-    found = effects(load_settings(), old, new)
+    found = effects(load_settings(uses=WEIGHING), old, new)
     recipes = None if found is None else found.changes
     reach = found.reach if found and (entries.added or entries.changed) else ()
     if recipes is None:
@@ -89,7 +89,7 @@ def diff(options: argparse.Namespace) -> int:
 
 def activate(options: argparse.Namespace) -> int:
     """Put a file into force on a server database."""
-    version = activate_allowlist(load_settings(), options.file)
+    version = activate_allowlist(load_settings(uses=WEIGHING), options.file)
     if options.format == "json":
         write_json({"sha256": version.sha256, "since": version.since.strftime("%Y-%m-%dT%H:%M:%SZ")})
     else:

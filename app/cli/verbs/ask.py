@@ -79,7 +79,7 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _api(options: argparse.Namespace) -> ApiClient:
-    return ApiClient(options.api or load_settings().api, options.timeout)
+    return ApiClient(options.api or load_settings(uses=()).api, options.timeout)
 
 
 # --- parts ---------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ _MAX_RECIPE_BYTES = 1 << 20
 
 def push(options: argparse.Namespace) -> int:
     """Send every `*.yaml` below DIR in one request; nothing is sent when one of them is no resolved recipe."""
-    settings = load_settings()
+    settings = load_settings(uses=())
     if not settings.catalogue_token:
         raise ForbiddenError("no catalogue token is set", hint="set AICR_EVIDENCE_CATALOGUE_TOKEN")
     directory = Path(options.directory)

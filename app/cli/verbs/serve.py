@@ -17,7 +17,7 @@ from app.bootstrap.container import Container, migrate_database, open_container
 from app.cli.exits import OK
 from app.cli.output import say, write, write_json
 from app.cli.verbs.start import Ending
-from app.config import Settings, load_settings
+from app.config import KEEPING, SERVING, STORE, Settings, load_settings
 from app.core.errors import InputError, StoreError
 from app.web.app import create_app
 from app.web.draining import LAST_SECONDS
@@ -30,7 +30,7 @@ _BACKLOG = 512
 def serve(options: argparse.Namespace, ending: Ending) -> None:
     """Serve until `ending` asks for the end; running requests may finish first."""
     given = {name: getattr(options, name) for name in ("host", "port") if getattr(options, name) is not None}
-    settings = load_settings(given)
+    settings = load_settings(given, uses=SERVING)
     _log(settings)
     if settings.workers > 1:
         _serve_many(settings, ending)
@@ -41,14 +41,14 @@ def serve(options: argparse.Namespace, ending: Ending) -> None:
 
 def migrate(_options: argparse.Namespace) -> int:
     """Bring the database to this release's schema."""
-    revision = migrate_database(load_settings())
+    revision = migrate_database(load_settings(uses=STORE))
     say(f"the database is at revision {revision}")
     return OK
 
 
 def rebuild(options: argparse.Namespace) -> int:
     """Compute every projection anew; prints how many records there are."""
-    settings = load_settings()
+    settings = load_settings(uses=KEEPING)
     _log(settings)
     with open_container(settings, holder="rebuild") as container:
         total = sum(1 for _ in container.store.acknowledged())

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 
 def trust(options: argparse.Namespace) -> int:
     """Print the roots in force, the logs they name and until when they hold."""
-    found = roots(load_settings(), options.trusted_root).describe()
+    found = roots(load_settings(uses=()), options.trusted_root).describe()
     if options.format == "json":
         write_json(found)
         return OK

@@ -16,7 +16,7 @@ from app.core.pointer import MAX_POINTER_BYTES
 def run(options: argparse.Namespace) -> int:
     """Exit 0 stored (or judged by a dry run), 2 refused, 5 no verdict, 6 unreachable; `--fail-on never` makes 2 a 0."""
     bundle, pointer = _named(options.input)
-    settings = load_settings()
+    settings = load_settings(uses=())
     try:
         with ApiClient(options.api or settings.api, options.timeout) as api:
             outcome = api.submit(bundle=bundle, pointer=pointer, dry_run=options.dry_run)

@@ -6,14 +6,14 @@ from app.bootstrap.offline import tree_service
 from app.cli.exits import DIFFERENCES, OK
 from app.cli.files import exists
 from app.cli.output import say, write, write_block, write_json
-from app.config import Settings, load_settings
-from app.core.errors import InputError
+from app.config import Settings, load_settings, variable
+from app.core.errors import InputError, NotFoundError
 
 
 def check(options: argparse.Namespace) -> int:
     """One line for each violation on stdout, warnings on stderr; exit 1 when there is a violation."""
-    settings = load_settings()
-    root = options.directory or settings.pointers
+    settings = load_settings(uses=())
+    root = options.directory or _setting(settings)
     allowlist = _allowlist(options, root, settings)
     found = tree_service(settings).check(root, allowlist, allow_pending=options.allow_pending)
     if options.format == "json":
@@ -37,8 +37,8 @@ def index(options: argparse.Namespace) -> int:
     """Print or write the index, or compare it with the written one."""
     if options.format == "json" and options.out and not options.check:
         raise InputError("--format json is for an index that is printed", hint="leave --out out, or --format")
-    settings = load_settings()
-    root = options.directory or settings.pointers
+    settings = load_settings(uses=())
+    root = options.directory or _setting(settings)
     allowlist = _allowlist(options, root, settings)
     service = tree_service(settings)
     if options.check:
@@ -55,6 +55,16 @@ def index(options: argparse.Namespace) -> int:
         # What strangers wrote is in double quotes there, where the escapes of output are YAML's own.
         write_block(made.text.decode().rstrip("\n"))
     return OK
+
+
+def _setting(settings: Settings) -> str:
+    """The tree that the setting names; raises `NotFoundError` when it names none."""
+    if not exists(settings.pointers):
+        raise NotFoundError(
+            f"{variable('pointers')}: expected a directory, found none at {settings.pointers!r}",
+            hint="name the tree as DIR, or set the variable to it",
+        )
+    return settings.pointers
 
 
 def _allowlist(options: argparse.Namespace, root: str, settings: Settings) -> str | None:

@@ -8,7 +8,7 @@ from app.cli.exits import INVALID, OK
 from app.cli.files import exists, is_file, read_file, write_file
 from app.cli.output import block, json_text, one_line, say, say_error, write_block, write_json
 from app.client import ApiClient, ApiUnreachable
-from app.config import load_settings
+from app.config import JUDGING, load_settings
 from app.core.bundle import Pins, SignatureRefused
 from app.core.errors import DocumentInvalid, InputError
 from app.core.input_form import parse_missing
@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
     pins = Pins(options.expected_issuer, options.expected_identity_regexp)
     if options.signature_only:
         return _signature_only(options, pins)
-    settings = load_settings({"pull_timeout_seconds": options.timeout})
+    named = {"trusted_root": ",".join(options.trusted_root)} if options.trusted_root else {}
+    settings = load_settings({"pull_timeout_seconds": options.timeout, **named}, uses=JUDGING)
     with verify_service(settings, options.trusted_root) as service:
         examined = service.examine(
             options.input,
@@ -103,7 +104,7 @@ def _deliver(options: argparse.Namespace, made: Mapping[str, object] | str) -> i
 
 
 def _signature_only(options: argparse.Namespace, pins: Pins) -> int:
-    outcome = verify_signature(load_settings(), options.trusted_root, options.input, pins)
+    outcome = verify_signature(load_settings(uses=()), options.trusted_root, options.input, pins)
     if isinstance(outcome, SignatureRefused):
         refusal = {"verified": False, "rule": outcome.rule, "code": outcome.code, "message": outcome.message}
         _deliver_facts(options, refusal)
