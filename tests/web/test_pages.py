@@ -245,6 +245,14 @@ def test_no_two_landmarks_of_a_page_share_a_name() -> None:
             assert sorted(set(labels)) == sorted(labels), path
 
 
+def test_what_scrolls_sideways_is_reached_by_keyboard() -> None:
+    with client_of(make_container()) as client:
+        for path in ("/ui/recipes", "/docs"):
+            text = client.get(path).text
+            assert '<pre tabindex="0"><code>' in text
+            assert "<pre>" not in text
+
+
 def test_static_files_are_the_two_that_pages_use(client: httpx.Client) -> None:
     style = next(link for link in Page(client.get("/ui/recipes").text).links if "style.css" in link)
     assert "immutable" in client.get(style).headers["cache-control"]
