@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 
@@ -24,6 +24,7 @@ from app.core.errors import (
     RegistryNotTrusted,
     ServiceError,
 )
+from app.core.tokens import is_bearer_token
 from app.core.urls import http_host, masked_url
 
 MAX_ANSWER_BYTES = 256 << 20
@@ -62,7 +63,10 @@ class Refusal:
 
 
 class ApiClient:
-    """One service at `base_url`; `timeout` (seconds) bounds each step of an exchange, the answer's wait included."""
+    """One service at `base_url`; `timeout` (seconds) bounds each step of an exchange, the answer's wait included.
+
+    A `token` is shown to that address alone: no redirect is followed, and without TLS it stays on this machine.
+    """
 
     def __init__(
         self,
@@ -78,10 +82,12 @@ class ApiClient:
                 f"expected an http or https address of the service, got {masked_url(base_url)[:200]!r}",
                 hint="set AICR_EVIDENCE_API or --api, e.g. http://127.0.0.1:8080",
             )
+        if token is not None:
+            _require_safe(base_url, host, token)
         self._base_url = base_url.rstrip("/")
         self._timeout = timeout
         headers = {"Accept": "application/json", "User-Agent": "aicr-evidence"}
-        if token:
+        if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         self._http = httpx.Client(
             base_url=self._base_url,
@@ -348,6 +354,26 @@ def _host_of(base_url: str) -> str | None:
     except (ValueError, httpx.InvalidURL):
         return None
     return http_host(base_url)
+
+
+def _require_safe(base_url: str, host: str, token: str) -> None:
+    """Raise `InputError` where a token could be read on its way, would not arrive, or is none; it is never repeated."""
+    parts = urlsplit(base_url)
+    if parts.scheme != "https" and not (_is_loopback(host) and not host.endswith(".localhost")):
+        raise InputError(
+            f"expected an https address to send a token to, got {masked_url(base_url)[:200]!r}",
+            hint="name the service by https, or give no token: submitting needs none",
+        )
+    if parts.username is not None or parts.password is not None:
+        raise InputError(
+            f"expected an address without a login beside a token, got {masked_url(base_url)[:200]!r}",
+            hint="one request carries one of them: leave the login or the token out",
+        )
+    if not is_bearer_token(token):
+        raise InputError(
+            "expected one bearer token of visible ASCII characters, got something else, which is not shown",
+            hint="a token is one word without spaces, commas or quotes of a shell",
+        )
 
 
 def _seconds(text: str) -> int | None:

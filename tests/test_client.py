@@ -210,6 +210,57 @@ def test_the_token_goes_only_to_the_service() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://service.example.org",
+        "HTTP://service.example.org:80/base",
+        "http://10.0.0.1:8080",
+        "http://127.1",
+        "http://0.0.0.0:8080",
+        "http://localhost.example.org",
+        "http://service.localhost",
+        "http://127.0.0.1.example.org",
+        "http://user@service.example.org",
+    ],
+)
+def test_a_token_is_not_sent_in_the_clear(address: str) -> None:
+    ApiClient(address, 1).close()
+    with pytest.raises(InputError, match="expected an https address to send a token to") as caught:
+        ApiClient(address, 1, token="secret")
+    assert "secret" not in f"{caught.value.message} {caught.value.hint}"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://service.example.org", "http://127.0.0.1:8080", "http://127.9.9.9", "http://[::1]", "http://localhost"],
+)
+def test_a_token_is_sent_by_tls_or_on_this_machine(address: str) -> None:
+    seen: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["authorization"])
+        return httpx.Response(200, json={})
+
+    ApiClient(address, 1, token="secret", transport=httpx.MockTransport(handler)).ready()
+    assert seen == ["Bearer secret"]
+
+
+def test_a_login_in_the_address_does_not_take_the_place_of_a_token() -> None:
+    with pytest.raises(InputError, match="expected an address without a login beside a token") as caught:
+        ApiClient("https://user:password@api.example.org", 1, token="secret")
+    assert "'https://user:***@api.example.org'" in caught.value.message
+
+
+@pytest.mark.parametrize("token", ["", "a b", "secret\n", "secret\r\nX: y", "sécret", "a,b", "\udcff", "x" * 5000])
+def test_what_is_no_token_is_refused_and_not_repeated(token: str) -> None:
+    with pytest.raises(InputError) as caught:
+        ApiClient("https://api.example.org", 1, token=token)
+    assert caught.value.message == (
+        "expected one bearer token of visible ASCII characters, got something else, which is not shown"
+    )
+
+
 @pytest.mark.parametrize("address", ["", "api.example.org", "ftp://api.example.org", "http://", "file:///etc/passwd"])
 def test_an_address_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(InputError, match="expected an http or https address"):

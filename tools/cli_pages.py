@@ -76,7 +76,7 @@ def verbs(parser: argparse.ArgumentParser, before: str = "") -> Iterator[tuple[s
 
 
 def _section(name: str, parser: argparse.ArgumentParser, summary: str) -> str:
-    actions = [action for action in parser._actions if action.dest != "help"]  # noqa: SLF001
+    actions = [a for a in parser._actions if a.dest != "help" and a.help != argparse.SUPPRESS]  # noqa: SLF001
     positional = [action for action in actions if not action.option_strings]
     words = " ".join(f"[{a.metavar}]" if a.nargs == "?" else str(a.metavar) for a in positional)
     lines = [f"## `{name}`", "", f"{summary[0].upper()}{summary[1:]}.", ""]

@@ -1,36 +1,18 @@
 """Verbs and options of `aicr evidence`; nothing heavy is imported here, so that help is quick."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import PurePath
-from typing import NoReturn
 
 from app import __version__
 from app.cli.exits import INVALID
-from app.cli.output import one_line
-
-_VERBS = "app.cli.verbs."
-
-
-class _Parser(argparse.ArgumentParser):
-    """argparse, whose complaint about a word stays on one line, whatever the word holds."""
-
-    def error(self, message: str) -> NoReturn:
-        super().error(one_line(message))
-
-
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help as it was written, with room for the option names."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30, width=110)
+from app.cli.options import Formatter, Parser, add_api, add_format, add_token, add_verb, port_number, seconds
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    parser: argparse.ArgumentParser = _Parser(
+    parser: argparse.ArgumentParser = Parser(
         prog="aicr evidence",
-        formatter_class=_Formatter,
+        formatter_class=Formatter,
         description="Says whether a GPU-cluster recipe is really confirmed, and by whom.",
         epilog="Exit codes: 0 done; 2 invalid input or verdict; 3 not found; 4 unauthorized; 5 no verdict; "
         "6 unreachable; 7 rate limited; 8 internal; 9 aborted.\n"
@@ -49,63 +31,8 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _verb(
-    verbs: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    name: str,
-    handler: str,
-    summary: str,
-    epilog: str = "",
-    *,
-    can_not_run: int | None = None,
-    prints_answer: bool = False,
-) -> argparse.ArgumentParser:
-    """A verb; `can_not_run` is its one exit for every error that ends it, instead of the error's category.
-
-    `prints_answer`: what it prints is all that it is asked for, so that it has failed when that can not be written.
-    """
-    parser = verbs.add_parser(
-        name,
-        help=summary,
-        description=summary[0].upper() + summary[1:] + ".",
-        epilog=epilog,
-        formatter_class=_Formatter,
-    )
-    parser.set_defaults(handler=_VERBS + handler, can_not_run=can_not_run, prints_answer=prints_answer)
-    return parser
-
-
-def _format(parser: argparse.ArgumentParser, choices: Sequence[str] = ("text", "json"), *, short: bool = False) -> None:
-    names = ("-t", "--format") if short else ("--format",)
-    parser.add_argument(*names, choices=choices, default="text", help="what is printed on stdout (default: text)")
-
-
-def _api(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--api", metavar="URL", help="the service (default: AICR_EVIDENCE_API, else http://127.0.0.1:8080)"
-    )
-    parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=120.0, help="how long to wait (default: 120)"
-    )
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 86400:
-        raise argparse.ArgumentTypeError(f"expected seconds between 0 and 86400, got {text!r}")
-    return value
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65535):
-        raise argparse.ArgumentTypeError(f"expected a port from 0 to 65535, got {text!r}")
-    return int(text)
-
-
 def _verify(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "verify",
         "verify:run",
@@ -113,7 +40,8 @@ def _verify(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         "Offline with the local trust roots and the options given here.\n"
         "With --api the service judges by its own settings; options that change what is judged or how are refused.\n"
         "Exit codes: 0 valid; 2 invalid, valid with recorded phase failures, or valid and FILE can not be written; "
-        "5 could not be read, try again; 9 aborted; 6 the service of --api can not be reached.\n\n"
+        "5 could not be read, try again; 9 aborted; 6 the service of --api can not be reached; 4 its token is wrong.\n"
+        "\n"
         "examples:\n"
         "  aicr evidence verify ./summary-bundle --trusted-root trusted_root.json --format json\n"
         "  aicr evidence verify ghcr.io/nvidia/aicr-evidence@sha256:<64 hex>\n"
@@ -142,20 +70,24 @@ def _verify(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
     parser.add_argument("--registry-insecure-tls", action="store_true", help="do not check that registry's certificate")
     parser.add_argument("--allow-unpinned-tag", action="store_true", help="accept a reference that names only a tag")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the report there instead of to stdout")
-    _format(parser, ("text", "markdown", "json"), short=True)
+    add_format(parser, ("text", "markdown", "json"), short=True)
     parser.add_argument("--api", metavar="URL", help="let this service judge instead (POST /verify)")
+    add_token(parser, "AICR_EVIDENCE_API_TOKEN, else none; only with --api")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=120.0, help="one whole pull (default: 120)"
+        "--timeout", metavar="SECONDS", type=seconds, default=120.0, help="one whole pull (default: 120)"
     )
 
 
 def _submit(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "submit",
         "submit:run",
         "send a bundle to the service (POST /evidence) and say what changed",
-        "Exit codes: 0 stored; 2 refused; 5 no verdict was reached, try again; 6 the service can not be reached.",
+        "Anonymous unless a token is given; with one, the service reads private registries with its own logins.\n"
+        "A token is sent by https, or to this machine alone.\n"
+        "Exit codes: 0 stored; 2 refused; 4 the token is wrong; 5 no verdict was reached, try again; 6 the service can "
+        "not be reached.",
     )
     parser.add_argument("input", metavar="INPUT", help="a pointer file, or registry/repo@sha256:<64 hex>")
     parser.add_argument("--dry-run", action="store_true", help="judge, store nothing")
@@ -166,17 +98,18 @@ def _submit(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         help="which verdict makes the exit 2: a refusal, recorded phase failures too, or none; without a verdict it is "
         "5 or 6 in any case (default: refused)",
     )
-    _format(parser)
-    _api(parser)
+    add_format(parser)
+    add_api(parser)
+    add_token(parser, "AICR_EVIDENCE_API_TOKEN, else none")
 
 
 def _questions(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    status = _verb(
+    status = add_verb(
         verbs, "status", "ask:status", "show every recipe's verdict, or one recipe's grid", prints_answer=True
     )
     status.add_argument("recipe", metavar="RECIPE", nargs="?", help="one recipe's grid instead of the list")
     status.add_argument("--aicr-version", metavar="V", help="only runs of this AICR version count together")
-    why = _verb(
+    why = add_verb(
         verbs,
         "why",
         "ask:why",
@@ -184,7 +117,7 @@ def _questions(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         prints_answer=True,
     )
     why.add_argument("recipe", metavar="RECIPE", help="its name, as `status` lists it")
-    answer = _verb(
+    answer = add_verb(
         verbs,
         "answer",
         "ask:answer",
@@ -196,12 +129,12 @@ def _questions(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     for name in ("service", "accelerator", "os", "intent", "platform"):
         answer.add_argument(f"--{name}", metavar=name.upper(), help=f"the recipe's {name}; wins over the snapshot's")
     for parser in (status, why, answer):
-        _format(parser)
-        _api(parser)
+        add_format(parser)
+        add_api(parser)
 
 
 def _digest(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = _verb(
+    parser = add_verb(
         verbs,
         "digest",
         "digest:run",
@@ -219,7 +152,7 @@ def _digest(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
 
 
 def _trees(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    check = _verb(
+    check = add_verb(
         verbs,
         "check-tree",
         "tree:check",
@@ -230,7 +163,7 @@ def _trees(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     check.add_argument("directory", metavar="DIR", nargs="?", help="default: AICR_EVIDENCE_POINTERS")
     check.add_argument("--allowlist", metavar="FILE", help="default: DIR/allowlist.yaml, else AICR_EVIDENCE_ALLOWLIST")
     check.add_argument("--allow-pending", action="store_true", help="accept flat, unsigned root pointers as transient")
-    index = _verb(
+    index = add_verb(
         verbs,
         "index",
         "tree:index",
@@ -247,13 +180,13 @@ def _trees(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         "--check", action="store_true", help="compare with --out (default DIR/pointers.yaml) instead of writing"
     )
     for parser in (check, index):
-        _format(parser)
+        add_format(parser)
 
 
 def _allowlist(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    group = verbs.add_parser("allowlist", help="check, ask and compare allowlists", formatter_class=_Formatter)
+    group = verbs.add_parser("allowlist", help="check, ask and compare allowlists", formatter_class=Formatter)
     actions = group.add_subparsers(title="actions", metavar="ACTION", required=True)
-    check = _verb(
+    check = add_verb(
         actions,
         "check",
         "allowlist:check",
@@ -262,13 +195,13 @@ def _allowlist(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         can_not_run=INVALID,
     )
     check.add_argument("file", metavar="FILE", help="an allowlist")
-    classify = _verb(
+    classify = add_verb(
         actions, "classify", "allowlist:classify", "say what class a signer has under a file", prints_answer=True
     )
     classify.add_argument("file", metavar="FILE", help="an allowlist")
     classify.add_argument("--issuer", metavar="URL", required=True, help="the signer's OIDC issuer")
     classify.add_argument("--identity", metavar="SAN", required=True, help="the certificate's subject name")
-    diff = _verb(
+    diff = add_verb(
         actions,
         "diff",
         "allowlist:diff",
@@ -279,32 +212,34 @@ def _allowlist(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     )
     diff.add_argument("old", metavar="OLD", help="the allowlist as it is")
     diff.add_argument("new", metavar="NEW", help="the allowlist as it would be")
-    activate = _verb(actions, "activate", "allowlist:activate", "put a file into force on a server database")
+    activate = add_verb(actions, "activate", "allowlist:activate", "put a file into force on a server database")
     activate.add_argument("file", metavar="FILE", help="an allowlist")
     for parser in (check, classify, diff, activate):
-        _format(parser)
+        add_format(parser)
 
 
 def _catalogue(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    group = verbs.add_parser("catalogue", help="tell the service today's recipes", formatter_class=_Formatter)
+    group = verbs.add_parser("catalogue", help="tell the service today's recipes", formatter_class=Formatter)
     actions = group.add_subparsers(title="actions", metavar="ACTION", required=True)
-    push = _verb(
+    push = add_verb(
         actions,
         "push",
         "catalogue:push",
         "send a directory of resolved recipes (*.yaml) to the service",
-        "Needs AICR_EVIDENCE_CATALOGUE_TOKEN. Recipes that are not in DIR stay unless --replace is given.",
+        "Needs a token, which is sent by https, or to this machine alone.\n"
+        "Recipes that are not in DIR stay unless --replace is given.",
     )
     push.add_argument("directory", metavar="DIR", help="its *.yaml and *.yml files, at any depth")
     push.add_argument("--commit", metavar="SHA", required=True, help="the commit that the recipes were resolved at")
     push.add_argument("--ref", metavar="REF", default="", help="its branch or tag")
     push.add_argument("--replace", action="store_true", help="retire recipes that DIR does not hold")
-    _format(push)
-    _api(push)
+    add_format(push)
+    add_api(push)
+    add_token(push, "AICR_EVIDENCE_CATALOGUE_TOKEN")
 
 
 def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    serve = _verb(
+    serve = add_verb(
         verbs,
         "serve",
         "start:run",
@@ -315,23 +250,23 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     serve.add_argument(
         "--port", metavar="N", type=int, help="default: AICR_EVIDENCE_PORT; 0 takes a free one and prints it"
     )
-    _verb(verbs, "migrate", "serve:migrate", "bring the database to this release's schema")
-    rebuild = _verb(
+    add_verb(verbs, "migrate", "serve:migrate", "bring the database to this release's schema")
+    rebuild = add_verb(
         verbs, "rebuild", "serve:rebuild", "compute every projection anew from the signed bytes and the event table"
     )
     rebuild.add_argument(
         "--allow-missing", action="store_true", help="go on without acknowledged bundles that are gone from the archive"
     )
-    settings = _verb(
+    settings = add_verb(
         verbs,
         "settings",
         "settings:run",
         "print every setting with its value, source and default",
         prints_answer=True,
     )
-    trust = verbs.add_parser("trust", help="the trust roots in force", formatter_class=_Formatter)
+    trust = verbs.add_parser("trust", help="the trust roots in force", formatter_class=Formatter)
     trust_actions = trust.add_subparsers(title="actions", metavar="ACTION", required=True)
-    show = _verb(
+    show = add_verb(
         trust_actions,
         "show",
         "settings:trust",
@@ -342,8 +277,8 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         "--trusted-root", metavar="FILE", action="append", default=[], help="default: AICR_EVIDENCE_TRUSTED_ROOT"
     )
     for parser in (rebuild, settings, show):
-        _format(parser)
-    sandbox = _verb(
+        add_format(parser)
+    sandbox = add_verb(
         verbs,
         "sandbox",
         "sandbox:run",
@@ -357,12 +292,12 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         default=PurePath("var/sandbox"),
         help="where trusted_root.json and signing_config.json are written (default: var/sandbox)",
     )
-    sandbox.add_argument("--registry-port", metavar="N", type=_port, default=0, help="0 takes a free one")
-    sandbox.add_argument("--sigstore-port", metavar="N", type=_port, default=0, help="0 takes a free one")
+    sandbox.add_argument("--registry-port", metavar="N", type=port_number, default=0, help="0 takes a free one")
+    sandbox.add_argument("--sigstore-port", metavar="N", type=port_number, default=0, help="0 takes a free one")
     sandbox.add_argument(
         "--no-referrers-api", action="store_true", help="the registry answers 404 for referrers, as old ones do"
     )
-    demo = _verb(verbs, "demo", "sandbox:demo", "sandbox, service, sample bundles and the verdict table, in one go")
+    demo = add_verb(verbs, "demo", "sandbox:demo", "sandbox, service, sample bundles and the verdict table, in one go")
     demo.add_argument(
         "--once", action="store_true", help="end after the table; exit 0 only if every verdict is the expected one"
     )
@@ -373,7 +308,7 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         default=[],
         help="do not submit this sample (the verdicts then differ)",
     )
-    demo.add_argument("--port", metavar="N", type=_port, default=0, help="the service's port; 0 takes a free one")
+    demo.add_argument("--port", metavar="N", type=port_number, default=0, help="the service's port; 0 takes a free one")
     demo.add_argument(
         "--directory",
         metavar="DIR",
@@ -381,7 +316,7 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         default=PurePath("var/demo"),
         help="where the demo's files are made anew (default: var/demo)",
     )
-    bench = _verb(
+    bench = add_verb(
         verbs,
         "bench",
         "bench:run",
@@ -395,4 +330,4 @@ def _service(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         "--only", metavar="NAME", action="append", default=[], help="only these measurements; repeatable"
     )
     bench.add_argument("--output", metavar="FILE", help="also write the figures as JSON there")
-    _format(bench)
+    add_format(bench)

@@ -50,6 +50,9 @@ Networks = Annotated[tuple[str, ...], NoDecode, Expected("an address or a networ
 Secrets = Annotated[tuple[SecretStr, ...], NoDecode, Expected("one token, or two comma-separated ones during rotation")]
 """One bearer token, or two comma-separated ones during rotation."""
 
+Secret = Annotated[SecretStr, Expected("one token")]
+"""One bearer token; empty is none."""
+
 
 def split_names(text: str) -> tuple[str, ...]:
     """The items of a comma list."""

@@ -25,6 +25,7 @@ from app.config.kinds import (
     Rate,
     Roots,
     Seconds,
+    Secret,
     Secrets,
     Unfit,
     split_names,
@@ -33,6 +34,7 @@ from app.config.rates import RateLimit
 from app.config.wording import PREFIX, found, refusal
 from app.core.gate import can_admit
 from app.core.refs import is_registry_host
+from app.core.tokens import is_bearer_token
 from app.core.urls import http_host
 
 _DATABASE = re.compile(r"sqlite(?:\+\w+)?:///(?!:memory:)[^?]|postgresql(?:\+\w+)?://")
@@ -60,6 +62,9 @@ class Settings(BaseSettings):
     port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     workers: int = Field(1, ge=1, le=64, description="server processes; more than one needs PostgreSQL")
     api: ApiUrl = Field("http://127.0.0.1:8080", description="where client verbs go")
+    api_token: Secret = Field(
+        SecretStr(""), description="bearer token that submit and verify --api send; unset sends none"
+    )
     allowlist: File = Field(
         "./allowlist.yaml", description="who counts; watched, a broken file keeps the last good one"
     )
@@ -183,6 +188,13 @@ class Settings(BaseSettings):
     def _two_at_most(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         if len(value) > 2:
             raise Unfit(str(len(value)))
+        return value
+
+    @field_validator("api_token")
+    @classmethod
+    def _one(cls, value: SecretStr) -> SecretStr:
+        if value.get_secret_value() and not is_bearer_token(value.get_secret_value()):
+            raise Unfit("text that is none, which is not shown")
         return value
 
     @field_validator("rate_limit", "rate_limit_client")

@@ -8,7 +8,7 @@ from app.config.settings import Settings
 STORE = frozenset({"database_url", "sandbox"})
 """What `migrate` reads."""
 
-_CLIENTS = frozenset({"api", "pointers"})
+_CLIENTS = frozenset({"api", "api_token", "pointers"})
 """What only a command reads that asks a service or works on a tree."""
 
 SERVING = frozenset(Settings.model_fields) - _CLIENTS

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 import pytest
 
 from app.adapters.oci.publishing import OciPublisher
 from app.sandbox.identities import OCTOCAT, UAT_AWS
-from tests.support.endtoend import RECIPE, Service, Signing, bundle_of, service
+from tests.support.endtoend import RECIPE, Service, Signing, bundle_of, cli, service
 from tests.support.registries import RunningRegistry, debian_basic, debian_plain
 
 TOKEN = {"Authorization": "Bearer ci-token"}
@@ -64,6 +65,20 @@ def test_a_private_bundle_counts_when_a_caller_with_a_token_names_it(private: Pr
     again = private.submit(mirrored.ref, {})
     assert again.status_code == 200, again.text
     assert "not-public" not in private.remarks()
+
+
+def test_the_command_line_submits_it_with_a_token(private: Private, tmp_path: Path) -> None:
+    publisher = OciPublisher(private.registry.writer())
+    published = private.sigstore.publish(
+        bundle_of("octocat-2"), private.registry.host, OCTOCAT, tag="two", registry=publisher
+    )
+    (tmp_path / "token").write_text("ci-token\n")
+    words = (str(published.ref), "--api", private.service.url)
+    token = ("--token-file", str(tmp_path / "token"))
+    assert (cli("submit", *words).code, cli("verify", *words).code) == (2, 2)
+    assert cli("verify", *words, *token).code == 0
+    done = cli("submit", *words, *token)
+    assert (done.code, done.out.partition(":")[0]) == (0, RECIPE)
 
 
 def test_an_open_bundle_is_public_whoever_names_it(private: Private) -> None:

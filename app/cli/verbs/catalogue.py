@@ -6,6 +6,7 @@ from pathlib import Path
 from app.cli.exits import OK
 from app.cli.files import read_file
 from app.cli.output import progress, say, write, write_json
+from app.cli.tokens import first, token_in
 from app.client import ApiClient, JsonObject
 from app.config import load_settings
 from app.core.canonical import ParsedRecipe
@@ -18,8 +19,11 @@ _MAX_RECIPE_BYTES = 1 << 20
 def push(options: argparse.Namespace) -> int:
     """Send every `*.yaml` below DIR in one request; nothing is sent when one of them is no resolved recipe."""
     settings = load_settings(uses=())
-    if not settings.catalogue_token:
-        raise ForbiddenError("no catalogue token is set", hint="set AICR_EVIDENCE_CATALOGUE_TOKEN")
+    token = token_in(options.token_file) if options.token_file is not None else first(settings.catalogue_token)
+    if token is None:
+        raise ForbiddenError(
+            "no catalogue token is set", hint="set AICR_EVIDENCE_CATALOGUE_TOKEN, or give --token-file"
+        )
     directory = Path(options.directory)
     if not directory.is_dir():
         raise NotFoundError(f"{options.directory} is no directory")
@@ -27,7 +31,6 @@ def push(options: argparse.Namespace) -> int:
     if not files:
         raise InputError(f"{options.directory} holds no *.yaml file", hint="write resolved recipes there first")
     recipes = [_recipe(path) for path in progress(files, "reading recipes")]
-    token = settings.catalogue_token[0].get_secret_value()
     shared = {"commit": options.commit, **({"ref": options.ref} if options.ref else {})}
     with ApiClient(options.api or settings.api, options.timeout, token=token) as api:
         body = api.put_catalogue(recipes, replace=options.replace, **shared)

@@ -6,6 +6,7 @@ from typing import Any
 from app.cli.exits import INTERNAL, INVALID, NO_VERDICT, OK, UNREACHABLE, exit_of
 from app.cli.files import exists, is_file, read_file
 from app.cli.output import say, say_error, write, write_json
+from app.cli.tokens import first, token_in
 from app.client import ApiClient, ApiUnreachable, Refusal, Submitted
 from app.config import load_settings
 from app.core.errors import InputError, ServiceError
@@ -17,8 +18,10 @@ def run(options: argparse.Namespace) -> int:
     """Exit 0 stored (or judged by a dry run), 2 refused, 5 no verdict, 6 unreachable; `--fail-on never` makes 2 a 0."""
     bundle, pointer = _named(options.input)
     settings = load_settings(uses=())
+    token = token_in(options.token_file) if options.token_file is not None else first(settings.api_token)
+    client = ApiClient(options.api or settings.api, options.timeout, token=token)
     try:
-        with ApiClient(options.api or settings.api, options.timeout) as api:
+        with client as api:
             outcome = api.submit(bundle=bundle, pointer=pointer, dry_run=options.dry_run)
             changed = _changed(api, outcome, options) if isinstance(outcome, Submitted) else ""
     except ApiUnreachable as err:

@@ -7,6 +7,7 @@ from app.bootstrap.offline import verify_service, verify_signature
 from app.cli.exits import INVALID, OK
 from app.cli.files import exists, is_file, read_file, write_file
 from app.cli.output import block, json_text, one_line, say, say_error, write_block, write_json
+from app.cli.tokens import first, token_in
 from app.client import ApiClient, ApiUnreachable
 from app.config import JUDGING, load_settings
 from app.core.bundle import Pins, SignatureRefused
@@ -38,6 +39,11 @@ def run(options: argparse.Namespace) -> int:
     """The report on stdout or in a file; the cure of what failed on stderr."""
     if options.api is not None:
         return _asked(options)
+    if options.token_file is not None:
+        raise InputError(
+            "--token-file is for the service of --api, which was not given",
+            hint="registries are read with the logins of AICR_EVIDENCE_REGISTRY_CREDENTIALS",
+        )
     pins = Pins(options.expected_issuer, options.expected_identity_regexp)
     if options.signature_only:
         return _signature_only(options, pins)
@@ -146,7 +152,9 @@ def _asked(options: argparse.Namespace) -> int:
         )
     if pointer is None:
         parse_missing(named)
-    with ApiClient(options.api, options.timeout) as api:
+    token = options.token_file
+    token = token_in(token) if token is not None else first(load_settings(uses=()).api_token)
+    with ApiClient(options.api, options.timeout, token=token) as api:
         body = api.verify(bundle=None if pointer is not None else named, pointer=pointer)
     try:
         report = read_report(body)
