@@ -25,7 +25,7 @@ def app() -> FastAPI:
     """
     stack = ExitStack()
     try:
-        settings = load_settings(uses=SERVING)
+        settings = load_settings(uses=SERVING - {"host", "port"})  # the first process listens, by its options
         logging.basicConfig(level=settings.log_level.upper(), format=LOG_FORMAT, stream=sys.stderr)
         container = stack.enter_context(open_container(settings))
     except ServiceError as err:
