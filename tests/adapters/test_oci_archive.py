@@ -249,6 +249,20 @@ def test_a_damaged_signature_takes_the_others_nothing(bench: Bench) -> None:
     assert bench.archive.signature(bench.bundle.digest, sha256(SECOND).hex).bundle == SECOND
 
 
+def test_mending_that_fails_leaves_nothing_behind(bench: Bench) -> None:
+    """A full disk would be fuller after each retry, and a sweep leaves damaged bundles alone."""
+    bench.put()
+    _kept(bench, bench.bundle.layer_digest).unlink()
+    _kept(bench, bench.bundle.digest).unlink()
+    before = sorted(bench.root.rglob("*"))
+    bench.layer.write_bytes(b"something else")
+
+    with pytest.raises(StoreError, match="expected a layer of"):
+        bench.archive.put(artifact_of(bench.bundle), signature_of(bench.bundle, FIRST), str(bench.layer))
+
+    assert sorted(bench.root.rglob("*")) == before
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_nothing_is_exported_of_a_damaged_bundle(bench: Bench, damage: Callable[[Bench], object]) -> None:
     bench.put()
@@ -340,6 +354,65 @@ def test_a_kill_at_any_step_leaves_a_whole_state(tmp_path: Path, point: str, hel
     bench.put(content)
     with bench.archive.open(bench.bundle.digest) as pulled:
         assert {signature.bundle for signature in pulled.artifact.signatures} == held | {content}
+
+
+def test_a_kill_in_the_middle_of_mending_loses_nothing(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.put(FIRST)
+    bench.put(SECOND)
+    shutil.rmtree(bench.layout / "blobs")
+
+    child = subprocess.run([sys.executable, "-c", _CHILD, str(tmp_path), "archive:mended", FIRST.decode()], check=False)
+
+    assert child.returncode == -signal.SIGKILL
+    assert {c for c in (FIRST, SECOND) if bench.archive.holds(bench.bundle.digest, sha256(c).hex)} == set()
+    bench.put(FIRST)
+    assert bench.archive.signature(bench.bundle.digest, sha256(FIRST).hex).bundle == FIRST
+    bench.put(SECOND)
+    with bench.archive.open(bench.bundle.digest) as pulled:
+        assert [signature.bundle for signature in pulled.artifact.signatures] == [FIRST, SECOND]
+    assert list(bench.root.rglob(".tmp-*")) == []
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_who_reads_while_a_bundle_is_mended_sees_damage_or_all_of_it(
+    bench: Bench, damage: Callable[[Bench], object]
+) -> None:
+    contents = [FIRST, SECOND]
+    for content in contents:
+        bench.put(content)
+    os.utime(_kept(bench, _referrer(bench, FIRST)), (1, 1))  # what tells their order when the index is lost
+    whole = b"".join(bench.archive.export_tar(bench.bundle.digest))
+    damage(bench)
+    read: list[bytes] = []
+    mended = threading.Event()
+
+    def look() -> None:
+        last = False
+        while not last:
+            last = mended.is_set()
+            try:
+                read.append(b"".join(bench.archive.export_tar(bench.bundle.digest)))
+            except StoreError as err:
+                read.append(err.code.encode())
+
+    threads = [
+        threading.Thread(
+            target=bench.archive.put,
+            args=(artifact_of(bench.bundle), signature_of(bench.bundle, content), str(bench.layer)),
+        )
+        for content in contents * 2
+    ]
+    reader = threading.Thread(target=look)
+    for thread in (reader, *threads):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    mended.set()
+    reader.join()
+
+    assert set(read) <= {b"ARCHIVE_DAMAGED", whole}
+    assert read[-1] == whole
 
 
 def test_parallel_puts_of_one_digest_keep_every_signature(bench: Bench) -> None:

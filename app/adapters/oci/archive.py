@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.adapters.oci.damage import ARCHIVE_DAMAGED, damage, damaged, guarded, storage
-from app.adapters.oci.durable import Flusher, write_new
+from app.adapters.oci.durable import TEMPORARY, Flusher, write_new, writing
 from app.adapters.oci.layout import (
     BLOBS,
     CONTENT_NOTE,
@@ -32,7 +32,7 @@ from app.adapters.oci.layout import (
 from app.adapters.oci.layout_tar import stream_layout
 from app.adapters.oci.limits import MIB, ReaderLimits
 from app.adapters.oci.manifest import EMPTY_DIGEST, MANIFEST_TYPE, Descriptor, parse_main
-from app.adapters.oci.mending import copy_checked, has_bytes, is_marked, is_whole, salvaged
+from app.adapters.oci.mending import copy_checked, has_bytes, is_marked, is_whole, missing, salvaged
 from app.adapters.oci.pack import sha256
 from app.adapters.oci.unpack import unpack_layer
 from app.adapters.oci.workdir import prepare_root, private_directory
@@ -43,10 +43,8 @@ from app.ports import Artifact, Pulled
 
 log = logging.getLogger(__name__)
 
-_TEMPORARY = ".tmp-"
 _SAMPLE = 128  # bundles that are looked at before a sweep
 _HEX = re.compile(r"[0-9a-f]{64}")
-_COPY_BYTES = 256 << 10
 MAX_SIGNATURES = 4096
 """Signatures of one bundle, all submitters together."""
 
@@ -55,8 +53,8 @@ class OciArchive:
     """`<root>/<first two hex>/<hex>/` holds `oci-layout`, `index.json` and `blobs/sha256/`.
 
     `failpoint` is called with a name after each step that a crash may follow (`archive:blobs`, `archive:rename`,
-    `archive:synced`, `archive:signature`, `archive:index`). A sweep leaves what is younger than `grace_seconds`
-    alone, for roots that several processes write to.
+    `archive:synced`, `archive:mended`, `archive:signature`, `archive:index`). A sweep leaves what is younger than
+    `grace_seconds` alone, for roots that several processes write to.
     """
 
     def __init__(
@@ -120,43 +118,40 @@ class OciArchive:
 
     def _mend(self, target: Path, artifact: Artifact, layer: str) -> None:
         """Put back whatever of the artifact itself is not what its digest says; nothing on a sound disk."""
-        layout = Layout(target, self._limits)
         held = target / BLOBS
         held.mkdir(0o700, parents=True, exist_ok=True)
         parts = {artifact.digest: artifact.manifest, EMPTY_DIGEST: artifact.config}
-        lost = {path: data for digest, data in parts.items() if not has_bytes(path := held / digest.hex, digest)}
+        lost = missing(held, parts)
         if not is_marked(target):
-            lost[target / LAYOUT_FILE] = LAYOUT_MARK
-        packed = layout.blob_path(artifact.layer_digest)
+            lost[target / LAYOUT_FILE] = writing(LAYOUT_MARK)
+        packed = held / artifact.layer_digest.hex
         if not has_bytes(packed, artifact.layer_digest):
-            fresh = packed.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
-            copy_checked(Path(layer), fresh, artifact.layer_digest)
-            self._flusher.flush([fresh])
-            fresh.rename(packed)
-        elif not lost:
+            lost[packed] = lambda fresh: copy_checked(Path(layer), fresh, artifact.layer_digest)
+        if not lost:
             return
         log.warning("archived bundle %s was damaged and is put back", artifact.digest)
-        self._replace(lost)
-        self._flusher.flush([held, target])
+        self._flusher.replace(lost)
+        self._failpoint("archive:mended")
+        self._flusher.flush([held, held.parent, target])
 
     def _add_signature(
         self, target: Path, artifact: Artifact, entry: Descriptor, blobs: Mapping[Digest, bytes]
     ) -> None:
         layout = Layout(target, self._limits)
         known = self._listed_or_salvaged(layout, artifact)
-        lost = {path: data for digest, data in blobs.items() if not has_bytes(path := layout.blob_path(digest), digest)}
+        lost = missing(target / BLOBS, blobs)
         if entry not in known:
             known = tuple(held for held in known if held.digest != entry.digest)
             if len(known) >= MAX_SIGNATURES:
                 raise ConflictError(f"bundle {artifact.digest} has {MAX_SIGNATURES} signatures, no more are kept")
             known = (*known, entry)
         if lost:
-            self._replace(lost)
+            self._flusher.replace(lost)
             self._flusher.flush([target / BLOBS])
         self._failpoint("archive:signature")
         index = layout_index(main_entry(artifact), known)
         if not has_bytes(target / INDEX_FILE, sha256(index)):
-            self._replace({target / INDEX_FILE: index})
+            self._flusher.replace({target / INDEX_FILE: writing(index)})
         self._flusher.flush([target])
         self._failpoint("archive:index")
 
@@ -265,7 +260,7 @@ class OciArchive:
         with storage():
             for shard in self._shards():
                 for path in list(shard.iterdir()):
-                    if path.name.startswith(_TEMPORARY) and self._old(path):
+                    if path.name.startswith(TEMPORARY) and self._old(path):
                         self._drop_temporary(shard, path)
             digests = list(self.digests())
             if self._mostly_unknown(digests, known):
@@ -304,20 +299,20 @@ class OciArchive:
             self._discard(target)
             return max(1, len(held))
         if len(kept) < len(held):
-            self._replace({target / INDEX_FILE: layout_index(main, kept)})
+            self._flusher.replace({target / INDEX_FILE: writing(layout_index(main, kept))})
             self._flusher.flush([target])
         wanted = {main.digest.hex, EMPTY_DIGEST.hex, parse_main(manifest, self._limits).layer.digest.hex}
         wanted |= {name for entry in kept for name in (entry.digest.hex, _content(entry))}
         for path in (target / BLOBS).iterdir():
             if path.name not in wanted:
                 path.unlink()
-        for path in target.glob(f"{_TEMPORARY}*"):
+        for path in target.glob(f"{TEMPORARY}*"):
             path.unlink()
         return len(held) - len(kept)
 
     def _discard(self, target: Path) -> None:
         """Make a layout disappear by one rename, then free its space."""
-        doomed = target.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
+        doomed = target.parent / f"{TEMPORARY}{secrets.token_hex(8)}"
         target.rename(doomed)
         self._flusher.flush([target.parent])
         shutil.rmtree(doomed, ignore_errors=True)
@@ -331,15 +326,6 @@ class OciArchive:
             return time.time() - path.stat().st_mtime >= self._grace
         except FileNotFoundError:
             return False
-
-    def _replace(self, contents: Mapping[Path, bytes]) -> None:
-        """Put each content at its path by one rename; the names are durable once their directory is flushed."""
-        fresh = {path: path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}") for path in contents}
-        for path, data in contents.items():
-            write_new(fresh[path], (data,))
-        self._flusher.flush(fresh.values())
-        for path, written in fresh.items():
-            written.rename(path)
 
     # --- places --------------------------------------------------------------------------------------
 
@@ -361,7 +347,7 @@ class OciArchive:
             return tuple(entry for entry in layout.entries() if _content(entry))
 
     def _temporary(self, shard: Path) -> Path:
-        path = shard / f"{_TEMPORARY}{secrets.token_hex(8)}"
+        path = shard / f"{TEMPORARY}{secrets.token_hex(8)}"
         path.mkdir(0o700)
         return path
 

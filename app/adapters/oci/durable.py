@@ -5,9 +5,19 @@ one of them, and one after the other they cost more than all the rest of an inge
 """
 
 import os
-from collections.abc import Iterable
+import secrets
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Final
+
+from app.core.errors import StoreError
+
+TEMPORARY: Final = ".tmp-"
+"""How the name begins of what is not in its place yet."""
+
+Writing = Callable[[Path], None]
+"""Makes the new file at a path."""
 
 
 def write_new(path: Path, pieces: Iterable[bytes]) -> None:
@@ -16,6 +26,11 @@ def write_new(path: Path, pieces: Iterable[bytes]) -> None:
     with os.fdopen(handle, "wb") as out:
         for piece in pieces:
             out.write(piece)
+
+
+def writing(data: bytes) -> Writing:
+    """What makes a file of exactly these bytes."""
+    return lambda path: write_new(path, (data,))
 
 
 class Flusher:
@@ -28,6 +43,23 @@ class Flusher:
         """Content of files, names in directories; raises the first `OSError`."""
         for done in [self._pool.submit(_flush, path) for path in paths]:
             done.result()
+
+    def replace(self, contents: Mapping[Path, Writing]) -> None:
+        """Put what each writes at its path by one rename; the names are durable once their directory is flushed.
+
+        Nothing is left of what fails: on a full disk, where it is tried again and again, that would fill it further.
+        """
+        fresh = {path: path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}") for path in contents}
+        try:
+            for path, write in contents.items():
+                write(fresh[path])
+            self.flush(fresh.values())
+            for path, written in fresh.items():
+                written.rename(path)
+        except (OSError, StoreError):
+            for written in fresh.values():
+                written.unlink(missing_ok=True)
+            raise
 
 
 def _flush(path: Path) -> None:

@@ -5,10 +5,10 @@ Only bytes that have the digest of their name count; `archive` puts back what is
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from app.adapters.oci.durable import write_new
+from app.adapters.oci.durable import Writing, write_new, writing
 from app.adapters.oci.layout import BLOBS, CONTENT_NOTE, LAYOUT_FILE, LAYOUT_MARK, Layout
 from app.adapters.oci.limits import ReaderLimits
 from app.adapters.oci.manifest import (
@@ -36,6 +36,12 @@ def has_bytes(path: Path, digest: Digest) -> bool:
         while piece := source.read(_READ_BYTES):
             hasher.update(piece)
     return hasher.hexdigest() == digest.hex
+
+
+def missing(held: Path, blobs: Mapping[Digest, bytes]) -> dict[Path, Writing]:
+    """Where each of the blobs belongs that is not there to the last byte, and what writes it."""
+    places = {digest: held / digest.hex for digest in blobs}
+    return {place: writing(blobs[digest]) for digest, place in places.items() if not has_bytes(place, digest)}
 
 
 def is_marked(root: Path) -> bool:
