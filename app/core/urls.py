@@ -25,12 +25,15 @@ def http_host(text: str) -> str | None:
 def masked_url(text: str) -> str:
     """`scheme://user:password@host/path?sslpassword=x` as `scheme://user:***@host/path?sslpassword=***`.
 
-    A password may hold an unescaped `@`: the last one before the query ends it. Text without `://` and `@` stays.
+    A password may hold an unescaped `@`: the last one before the query ends it. Text without `://` and `@` stays,
+    unless it gives a secret by name, as in `host=db password=x`, which people write for a URL.
     """
     scheme, marker, rest = text.partition("://")
     if not marker:
         scheme, rest = "", text
     body, question, query = rest.partition("?")
+    if not marker and "=" in body and _SECRET.search(body):
+        return HIDDEN
     if "@" in query:
         return f"{scheme}{marker}{HIDDEN}"  # a password with a question mark, or a secret with an `@`
     login, at, place = body.rpartition("@")

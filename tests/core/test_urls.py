@@ -32,6 +32,10 @@ from app.core.urls import masked_url
         pytest.param("postgresql://h/db?options=a;password=b", "postgresql://h/db?options=***", id="in-a-value"),
         pytest.param("http:/u:p@h", "http:***@h", id="one-slash"),
         pytest.param("u:p@h:80", "u:***@h:80", id="no-scheme"),
+        pytest.param("host=db user=u dbname=d", "host=db user=u dbname=d", id="words"),
+        pytest.param("host=db password=x user=u", "***", id="password-among-words"),
+        pytest.param("host=db PGPASSWORD = 'x y'", "***", id="quoted-password-among-words"),
+        pytest.param("host=db password=x?y", "***", id="question-mark-in-a-word"),
         pytest.param("", "", id="empty"),
     ],
 )
