@@ -396,9 +396,18 @@ def test_a_catalogue_is_pushed_whole_or_not_at_all(
     assert (run.code, sorted(run.out.split()), run.err) == (
         0,
         sorted([NAME, "b200-eks-ubuntu-training"]),
-        "2 recipes sent, 2 changed\n",
+        "2 recipes sent, 2 changed, 0 retired\n",
     )
     assert cli(*words, "--format", "json").json == {"received": 2, "changed": [], "retired": []}
+    (tree / "deeper" / "two.yml").unlink()
+    replaced = cli(*words, "--replace")
+    assert (replaced.code, replaced.out, replaced.err) == (
+        0,
+        "",
+        "retired: b200-eks-ubuntu-training (no recipe of this push)\n1 recipes sent, 0 changed, 1 retired\n",
+    )
+    (tree / "deeper" / "two.yml").write_bytes(RECIPE_TEXT.replace(b"h100", b"b200"))
+    cli(*words)
     (tree / "deeper" / "two.yml").unlink()
     assert cli(*words, "--replace", "--format", "json").json["retired"] == ["b200-eks-ubuntu-training"]
     (tree / "three.yaml").write_text("kind: other\n")

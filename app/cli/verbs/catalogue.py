@@ -37,11 +37,19 @@ def push(options: argparse.Namespace) -> int:
     if options.format == "json":
         write_json(body)
         return OK
-    changed = body.get("changed", [])
-    for name in changed if isinstance(changed, list) else []:
-        write(str(name))
-    say(f"{len(recipes)} recipes sent, {len(changed) if isinstance(changed, list) else 0} changed")
+    changed, retired = _names(body, "changed"), _names(body, "retired")
+    for name in changed:
+        write(name)
+    for name in retired:
+        say(f"retired: {name} (no recipe of this push)")
+    say(f"{len(recipes)} recipes sent, {len(changed)} changed, {len(retired)} retired")
     return OK
+
+
+def _names(body: JsonObject, field: str) -> list[str]:
+    """The recipes that the service names in a list of its answer."""
+    found = body.get(field)
+    return [str(name) for name in found] if isinstance(found, list) else []
 
 
 def _recipe(path: Path) -> JsonObject:
