@@ -20,6 +20,7 @@ from app.cli.verbs import start
 from app.cli.verbs.serve import listen
 from app.config import PREFIX, Settings
 from app.core.errors import ServiceError
+from app.sandbox.demo import service
 from app.sandbox.demo.directory import claimed
 from tests.support.endtoend import Run, Signing, cli, signing
 from tests.support.postgres import shared_cluster
@@ -458,6 +459,23 @@ def test_a_demo_makes_its_own_directory_anew_and_takes_nobody_elses(
         assert "hint: name a" in run.err
     assert (kept / "thesis.txt").read_text() == "years of work"
     assert names(tmp_path) == ["earlier", "earlier.lock", "file", "kept"]
+
+
+def test_a_demo_that_is_interrupted_while_its_service_starts_leaves_no_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted:
+        def wait(self, _seconds: float) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(service, "threading", SimpleNamespace(Event=Interrupted))
+    starting = service.ServiceProcess(
+        tmp_path, registry="127.0.0.1:1", allowlist=tmp_path / "none.yaml", trusted_root=tmp_path / "none.json"
+    )
+    with pytest.raises(KeyboardInterrupt), starting:
+        raise AssertionError("it can not have started yet")
+    with pytest.raises(ProcessLookupError):
+        os.kill(starting.pid, 0)
 
 
 def test_a_sandbox_port_that_is_taken_or_none_is_told(sigstore: Signing, tmp_path: Path) -> None:

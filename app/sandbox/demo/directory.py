@@ -50,7 +50,7 @@ def _expect_own(directory: Path, here: Path) -> None:
     if found and MARK not in found:
         raise InputError(
             f"expected an empty directory or one of an earlier demo (with {MARK}), got {directory} with other files",
-            hint=_HINT,
+            hint=f"{_HINT}; or remove this one, if nothing in it is wanted any more",
         )
 
 

@@ -64,15 +64,12 @@ class ServiceProcess:
                 stderr=log,
                 start_new_session=True,  # the terminal's Ctrl-C is for the demo, which then ends the service in order
             )
-        deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline and self._process.poll() is None:
-            if found := _READY.search(self.log.read_text("utf-8", "replace")):
-                self.url = found.group(1)
-                return self
-            threading.Event().wait(0.05)
-        self.stop()
-        last = "; ".join(self.log.read_text("utf-8", "replace").strip().splitlines()[-3:])
-        raise StoreError(f"the service did not start: {last or 'it said nothing'}", hint=f"see {self.log}")
+        try:
+            self.url = self._announced()
+        except BaseException:  # Ctrl-C too: in its session the service hears of none, and nobody else would end it
+            self.stop()
+            raise
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None
@@ -92,3 +89,16 @@ class ServiceProcess:
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
+
+    def _announced(self) -> str:
+        """Wait for the line that says where it listens; raises `StoreError` when it ends or takes too long."""
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline and self._process.poll() is None:
+            if found := _READY.search(self._said()):
+                return found.group(1)
+            threading.Event().wait(0.05)
+        last = "; ".join(self._said().strip().splitlines()[-3:])
+        raise StoreError(f"the service did not start: {last or 'it said nothing'}", hint=f"see {self.log}")
+
+    def _said(self) -> str:
+        return self.log.read_text("utf-8", "replace")
