@@ -38,8 +38,8 @@ difference.
   scheme than `Bearer` (a proxy's `Basic`), the caller is anonymous.
 - `party` of `GET /evidence` takes what records show as `party`. A masked address stands for everybody who is shown so,
   and the address itself finds nothing.
-- A body is at most `AICR_EVIDENCE_MAX_BODY_BYTES`, a bulk catalogue or a snapshot eight times that. Content codings are
-  refused.
+- A body is at most `AICR_EVIDENCE_MAX_BODY_BYTES`, a bulk catalogue or a snapshot eight times that. A snapshot holds at
+  most 200,000 scalars and collections, keys included, and a pointer 10,000. Content codings are refused.
 
 """
 
