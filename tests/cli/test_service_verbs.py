@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -218,6 +219,26 @@ def test_several_processes_start_together_end_together_and_say_once_what_stops_t
         assert process.wait(60) == 0
         assert process.stdout is not None
         assert "Traceback" not in process.stdout.read()
+
+
+@pytest.mark.postgres
+def test_several_processes_end_when_the_first_one_is_killed(sigstore: Signing, tmp_path: Path) -> None:
+    env = environment(tmp_path, sigstore.trusted_root, DATABASE_URL=shared_cluster().database(), WORKERS="2")
+    assert verb(env, tmp_path, "migrate").code == 0
+    with started(["serve", "--port", "0"], "Application startup complete", env, tmp_path) as (process, _):
+        assert process.stdout is not None
+        said: list[str] = []
+        reading = threading.Thread(target=lambda stream: said.append(stream.read()), args=(process.stdout,))
+        process.kill()
+        reading.start()
+        reading.join(60)  # every process holds the other end
+        left = reading.is_alive()
+        if left:
+            os.killpg(process.pid, signal.SIGKILL)
+        reading.join()
+        assert not left
+    assert said[0].count("the process that started this one has ended") == 2
+    assert "Traceback" not in said[0]
 
 
 def test_a_killed_service_leaves_no_lock(sigstore: Signing, tmp_path: Path) -> None:
