@@ -62,13 +62,18 @@ def can_admit(prefix: str) -> bool:
     return is_registry_host(host) and normal_host(host) != "index.docker.io" and (not slash or is_repository(path))
 
 
-def normal_host(host: str) -> str:
-    """Lower-case, without the https port and without a trailing dot."""
-    head = host.lower().removesuffix(":443")
+def one_spelling(host: str) -> str:
+    """Lower-case and without a trailing dot; the port stays."""
+    head = host.lower()
     name, colon, port = head.rpartition(":")
     if colon and port.isdigit():
         return f"{name.rstrip('.')}:{port}"
     return head.rstrip(".")
+
+
+def normal_host(host: str) -> str:
+    """One spelling, and without the https port."""
+    return one_spelling(host).removesuffix(":443")
 
 
 def normal_name(name: str) -> str | None:

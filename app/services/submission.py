@@ -7,6 +7,7 @@ spelling from here on, or an anonymous caller could note each of `GHCR.io` and `
 from dataclasses import replace
 
 from app.core.errors import PointerInvalid, ReferenceInvalid
+from app.core.gate import one_spelling
 from app.core.pointer import parse_pointer, pull_reference
 from app.core.refs import OciRef
 
@@ -37,8 +38,5 @@ def reference_of_pointer(text: bytes) -> OciRef:
 
 
 def _one_spelling(ref: OciRef) -> OciRef:
-    """The host in lower case and without a trailing dot; a port stays, since it may be one without TLS."""
-    host, colon, port = ref.registry.lower().rpartition(":")
-    if not colon or "]" in port:
-        host, colon, port = f"{host}{colon}{port}", "", ""
-    return replace(ref, registry=f"{host.rstrip('.')}{colon}{port}")
+    """The same place; a port 443 stays, since it may be one without TLS."""
+    return replace(ref, registry=one_spelling(ref.registry))
