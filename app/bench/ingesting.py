@@ -109,10 +109,21 @@ def _submit(service: Container, ref: OciRef) -> None:
 def _cpu_seconds() -> float:
     """Processor time of this process and of every process below it that still runs."""
     me = psutil.Process()
-    times = [me.cpu_times(), *(child.cpu_times() for child in me.children(recursive=True) if _ours(child))]
-    return sum(spent.user + spent.system for spent in times)
+    return _spent(me) + sum(_spent(child) for child in me.children(recursive=True) if _ours(child))
+
+
+def _spent(process: psutil.Process) -> float:
+    """Its processor seconds; none of one that has ended since it was listed."""
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system)
 
 
 def _ours(child: psutil.Process) -> bool:
-    """Whether a child is Python, and so no registry."""
-    return "python" in child.name()
+    """Whether a child is Python, and so no registry; one that has ended is neither."""
+    try:
+        return "python" in child.name()
+    except psutil.NoSuchProcess:
+        return False
